@@ -1,0 +1,1 @@
+"""Where the stream comes from and where the verdicts go."""

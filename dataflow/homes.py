@@ -1,0 +1,147 @@
+"""Which home of a job's logs a path belongs to, and what its name says of who wrote it (CONTRACT §1)."""
+
+import re
+from datetime import UTC, datetime
+
+import msgspec
+
+from dataflow.reads import unpacked_name
+from extractors.record import SourceKind
+
+RAY_HOMES = frozenset({"ray_session_logs", "ray_vllm_logs", "ray_logs"})
+HOMES = RAY_HOMES | {"logs", "pod_logs", "slurm_logs", "polls"}
+"""Folders at the top of a capture that hold logs or polls."""
+TRIALS_FOLDER = "trace_jobs"
+JOB_FILE = "job.toml"
+MANIFEST = "manifest.json"
+
+_KNOWN_OTHERS = frozenset({JOB_FILE, MANIFEST, "MANIFEST.md"})
+_AGGREGATED = re.compile(r"finelog\.log(\.\d+)?")
+_PEEK_AGGREGATED = re.compile(r"iris_finelog\.log(\.\d+)?")
+_PEEK_POD = re.compile(r"pod_rank.*\.(log|out|err|txt)(\.\d+)?")
+_SLURM = re.compile(r"(slurm-.+|.+_\d+)\.(out|err)")
+_TRIAL_ARCHIVE = re.compile(r"(.*_)?trace_jobs\.(tar|tar\.gz|tgz|tar\.zst)")
+_LOG_SUFFIX = re.compile(r"\.(log|out|err|txt)(\.\d+)?$")
+_NOT_A_LOG = re.compile(
+    r"\.(jsonl?|md|toml|ya?ml|csv|html?|xml|png|svg|pdf|pkl|pt|npz?|bin|so|db|py[co]?|sh|tar|tgz|zip|7z|bz2|xz|lock|tmp|swp)$"
+)
+_WORKER = re.compile(r"worker-(?P<worker>[0-9a-f]+)-(?P<job>[0-9a-f]+)-(?P<pid>\d+)\.(out|err)(\.\d+)?")
+_DAEMON = re.compile(
+    r"(python-|raylet|gcs_server|monitor|dashboard|log_monitor|runtime_env|agent[-_.]|io_worker|event_|ray_client|debug_)"
+)
+_DAEMON_PID = re.compile(r"python-[a-z-]+-(?P<worker>[0-9a-f]+)_(?P<pid>\d+)\.log")
+_SESSION = re.compile(r"session_(\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d)_\d+.*")
+_NODE = re.compile(r"rank(?P<rank>\d+)-(?P<host>.+)")
+_POD_RANK = re.compile(r"pod_rank(?P<rank>\d+)\b")
+_RAY_OWN_FOLDERS = frozenset({"logs", "events", "old", "sockets", "export_events", "session_latest"})
+
+
+class Writer(msgspec.Struct, frozen=True):
+    """Who wrote a file, as far as its path says. Empty, 0 and None mean not said.
+
+    host is the node's name (of a folder `rank3-node7`, `node7`) or the pod's (of its folder or file), node_rank the 3
+    of it; session_start_us the start of the Ray session by the node's clock, read as UTC.
+    """
+
+    host: str = ""
+    node_rank: int | None = None
+    pid: int = 0
+    worker: str = ""
+    session_start_us: int | None = None
+
+
+NOBODY = Writer()
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """A file that is no log. why is empty where it is known and needs no mention."""
+
+    why: str = ""
+
+
+def home_of(relative: str) -> SourceKind | Unread:
+    """The home of a file at this path of a capture, or why it is not read."""
+    folder, _, rest = relative.partition("/")
+    name = unpacked_name(relative.rsplit("/", 1)[-1])
+    if name.startswith("."):
+        return Unread()
+    if not rest:
+        return _at_the_top(name)
+    if folder in RAY_HOMES:
+        return _in_ray(folder, name)
+    if folder == "logs":
+        return _in_peek(name)
+    if folder == "polls":
+        return SourceKind.POLL if name.endswith(".jsonl") else Unread("not a .jsonl file of polls")
+    if folder in ("pod_logs", "slurm_logs"):
+        kind = SourceKind.POD if folder == "pod_logs" else SourceKind.SLURM
+        return Unread("not a log by its name") if _NOT_A_LOG.search(name) else kind
+    return Unread("not in a folder of logs")
+
+
+def _at_the_top(name: str) -> SourceKind | Unread:
+    if _AGGREGATED.fullmatch(name):
+        return SourceKind.AGGREGATED
+    if _SLURM.fullmatch(name):
+        return SourceKind.SLURM
+    known = name in _KNOWN_OTHERS or name.endswith(".stderr")
+    return Unread("" if known else "not a log that is known here")
+
+
+def _in_peek(name: str) -> SourceKind | Unread:
+    if _PEEK_AGGREGATED.fullmatch(name):
+        return SourceKind.AGGREGATED
+    if _PEEK_POD.fullmatch(name):
+        return SourceKind.POD
+    if _SLURM.fullmatch(name):
+        return SourceKind.SLURM
+    return Unread("" if name.endswith(".stderr") else "not a log that is known here")
+
+
+def _in_ray(folder: str, name: str) -> SourceKind | Unread:
+    if _WORKER.fullmatch(name):
+        return SourceKind.ACTOR
+    if not _LOG_SUFFIX.search(name):
+        return Unread("not a log by its name")
+    if _DAEMON.match(name) or folder != "ray_vllm_logs":
+        return SourceKind.DAEMON
+    return SourceKind.ACTOR
+
+
+def is_trial_archive(name: str) -> bool:
+    """Whether a file at the top of a capture is an archive of trials."""
+    return _TRIAL_ARCHIVE.fullmatch(name) is not None
+
+
+def writer_of(relative: str) -> Writer:
+    """Who wrote the file at this path of a capture."""
+    folders = relative.split("/")
+    name = unpacked_name(folders.pop())
+    if folders and folders[0] in RAY_HOMES:
+        return _ray_writer(folders[1:], name)
+    if home_of(relative) is SourceKind.POD:
+        ranked = _POD_RANK.match(name)
+        return Writer(host=_LOG_SUFFIX.sub("", name), node_rank=int(ranked["rank"]) if ranked else None)
+    return Writer()
+
+
+def _ray_writer(folders: list[str], name: str) -> Writer:
+    own = folders[0] if folders and not _SESSION.fullmatch(folders[0]) and folders[0] not in _RAY_OWN_FOLDERS else ""
+    node = _NODE.fullmatch(own)
+    session = next((found[1] for folder in folders if (found := _SESSION.fullmatch(folder))), None)
+    process = _WORKER.fullmatch(name) or _DAEMON_PID.fullmatch(name)
+    return Writer(
+        host=node["host"] if node else own,
+        node_rank=int(node["rank"]) if node else None,
+        pid=int(process["pid"]) if process else 0,
+        worker=process["worker"] if process else "",
+        session_start_us=_session_us(session) if session else None,
+    )
+
+
+def _session_us(stamp: str) -> int | None:
+    try:
+        start = datetime.strptime(stamp, "%Y-%m-%d_%H-%M-%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(start.timestamp()) * 1_000_000

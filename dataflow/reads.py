@@ -1,0 +1,258 @@
+"""The bytes of one file, uncompressed, as a stream of chunks in bounded memory. Whatever goes wrong is a value.
+
+What a chunk holds depends on read_size for plain files only; blocks.py makes boundaries that do not.
+"""
+
+import errno
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from enum import StrEnum
+
+import msgspec
+import zstandard
+
+READ_BYTES = 262_144
+STDIN = "-"
+"""The path that stands for standard input."""
+
+_GZ_FEED = 16_384
+_ZST_FEED = 1_024
+"""Compressed bytes given at once: 4 of them can make 128 KiB, so this bounds one step at 32 MiB."""
+_ZST_WINDOW = 1 << 27
+_SUFFIXES = ((".gz", "gz"), (".zst", "zst"))
+
+
+class Compression(StrEnum):
+    """How a file's bytes are packed, by the end of its name."""
+
+    NONE = "none"
+    GZ = "gz"
+    ZST = "zst"
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """Why bytes are missing or doubtful, with the place. What was given before it is good."""
+
+    why: str
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """When unpacking stops: above `total` uncompressed bytes, or above `ratio` to one once `ratio_from` bytes are out.
+
+    Text of logs packs to 5–300 to one; only a bomb reaches a thousand.
+    """
+
+    total: int = 1 << 36
+    ratio: int = 1000
+    ratio_from: int = 1 << 26
+
+
+LIMITS = Limits()
+
+
+def compression_of(name: str) -> Compression:
+    """The compression that a file's name says."""
+    return next((Compression(kind) for suffix, kind in _SUFFIXES if name.endswith(suffix)), Compression.NONE)
+
+
+def unpacked_name(name: str) -> str:
+    """The name without its `.gz` or `.zst`."""
+    return next((name.removesuffix(suffix) for suffix, _ in _SUFFIXES if name.endswith(suffix)), name)
+
+
+def chunks(
+    path: str, compression: Compression = Compression.NONE, read_size: int = READ_BYTES, limits: Limits = LIMITS
+) -> Iterator[bytes | Damage]:
+    """The uncompressed bytes of a file in order; damages come last, except that a bomb is cut short.
+
+    A file that cannot be opened gives one Damage and no bytes. Never raises OSError.
+    """
+    raw = _stdin(read_size) if path == STDIN else _file(path, read_size)
+    if compression is Compression.NONE:
+        return raw
+    meter = _Meter(limits)
+    if compression is Compression.GZ:
+        return _bounded(_gunzip(_feeds(raw, _GZ_FEED), meter), meter)
+    return _bounded(_unzstd(_feeds(raw, _ZST_FEED), meter), meter)
+
+
+def _stdin(read_size: int) -> Iterator[bytes | Damage]:
+    """Standard input can be read once."""
+    at = 0
+    try:
+        while chunk := sys.stdin.buffer.read1(read_size):  # type: ignore[union-attr]
+            at += len(chunk)
+            yield chunk
+    except (OSError, ValueError) as error:
+        yield Damage(f"reading stopped at byte {at}: {error}")
+
+
+def _file(path: str, read_size: int) -> Iterator[bytes | Damage]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        yield Damage(f"cannot be opened: {reason(error)}")
+        return
+    try:
+        opened = os.fstat(fd)
+        regular = stat.S_ISREG(opened.st_mode)
+        yield from _regular(path, fd, opened.st_size, read_size) if regular else _stream(fd, read_size)
+    finally:
+        os.close(fd)
+
+
+def _regular(path: str, fd: int, size: int, read_size: int) -> Iterator[bytes | Damage]:
+    at = 0
+    try:
+        while chunk := os.pread(fd, read_size, at):
+            at += len(chunk)
+            yield chunk
+        now = os.fstat(fd)
+    except OSError as error:
+        yield Damage(f"reading stopped at byte {at}: {reason(error)}")
+        return
+    if at < size or now.st_size < at:
+        yield Damage(f"truncated while it was read: had {size} bytes, has {now.st_size}, read to byte {at}")
+    elif not _still_there(path, now):
+        yield Damage(f"replaced while it was read: the {at} bytes read are those of the earlier file")
+
+
+def _still_there(path: str, opened: os.stat_result) -> bool:
+    try:
+        now = os.stat(path)
+    except OSError:
+        return False
+    return (now.st_dev, now.st_ino) == (opened.st_dev, opened.st_ino)
+
+
+def _stream(fd: int, read_size: int) -> Iterator[bytes | Damage]:
+    """A pipe or a device, which has no size and no second reading."""
+    at = 0
+    try:
+        while chunk := os.read(fd, read_size):
+            at += len(chunk)
+            yield chunk
+    except OSError as error:
+        yield Damage(f"reading stopped at byte {at}: {reason(error)}")
+
+
+def reason(error: Exception) -> str:
+    """An error in the system's words, without Python's."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return "too many symbolic links" if error.errno == errno.ELOOP else os.strerror(error.errno)
+    return str(error) or type(error).__name__
+
+
+def _feeds(raw: Iterator[bytes | Damage], size: int) -> Iterator[bytes | Damage]:
+    """The same bytes in pieces of exactly this size, so that what unpacks does not depend on how it was read."""
+    held = bytearray()
+    for chunk in raw:
+        if isinstance(chunk, Damage):
+            yield chunk
+            continue
+        held += chunk
+        whole = len(held) - len(held) % size
+        for at in range(0, whole, size):
+            yield bytes(held[at : at + size])
+        del held[:whole]
+    if held:
+        yield bytes(held)
+
+
+class _Meter:
+    """Counts packed bytes taken and unpacked bytes given, and says when that is too much."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.taken = 0
+        self.given = 0
+
+    def excess(self) -> str:
+        """Why to stop, or nothing."""
+        if self.given > self.limits.total:
+            return f"more than {self.limits.total} bytes when unpacked"
+        if self.given > self.limits.ratio_from and self.given > self.limits.ratio * self.taken:
+            return f"decompression bomb: {self.taken} bytes unpack to more than {self.limits.ratio} times as many"
+        return ""
+
+
+def _bounded(unpacked: Iterator[bytes | Damage], meter: _Meter) -> Iterator[bytes | Damage]:
+    for chunk in unpacked:
+        if isinstance(chunk, bytes):
+            meter.given += len(chunk)
+        yield chunk
+        if excess := meter.excess():
+            yield Damage(f"{excess}; stopped at byte {meter.given}")
+            return
+
+
+def _gunzip(feeds: Iterator[bytes | Damage], meter: _Meter) -> Iterator[bytes | Damage]:
+    """All members of a gzip file. After a damage nothing more can be read, so it ends there."""
+    inflater, begun, members = zlib.decompressobj(31), False, 0
+    for feed in feeds:
+        if isinstance(feed, Damage):
+            yield feed
+            continue
+        meter.taken += len(feed)
+        pending = feed
+        while pending := pending if begun else pending.lstrip(b"\0"):
+            before = inflater.copy()
+            try:
+                out = inflater.decompress(pending, READ_BYTES)
+            except zlib.error as error:
+                yield from _salvaged(before, pending)
+                what = "gzip data damaged" if begun or not members else "other bytes follow the gzip data"
+                yield Damage(f"{what} ({error}); good up to byte {meter.given}")
+                return
+            begun = True
+            if out:
+                yield out
+            pending = inflater.unconsumed_tail
+            if inflater.eof:
+                pending = inflater.unused_data
+                inflater, begun, members = zlib.decompressobj(31), False, members + 1
+    if begun:
+        yield from _salvaged(inflater, b"")
+    if begun or not members:
+        yield Damage(f"gzip data ends early (torn tail); good up to byte {meter.given}")
+
+
+def _salvaged(inflater: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
+    """What still unpacks, byte by byte, of the piece in which the damage is, or at the end of torn data."""
+    pieces = [packed[at : at + 1] for at in range(len(packed))] or [b""]
+    try:
+        for piece in pieces:
+            if out := inflater.decompress(piece):
+                yield out
+    except zlib.error:
+        return
+
+
+def _unzstd(feeds: Iterator[bytes | Damage], meter: _Meter) -> Iterator[bytes | Damage]:
+    """All frames of a zstd file, good to the last whole block (up to 128 KiB) before a damage."""
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_ZST_WINDOW)
+    frame, begun = unpacker.decompressobj(), False
+    for feed in feeds:
+        if isinstance(feed, Damage):
+            yield feed
+            continue
+        meter.taken += len(feed)
+        pending = feed
+        while pending:
+            begun = True
+            try:
+                out = frame.decompress(pending)
+            except zstandard.ZstdError as error:
+                yield Damage(f"zstd data damaged ({error}); good up to byte {meter.given}")
+                return
+            if out:
+                yield out
+            pending = b""
+            if frame.eof:
+                pending = frame.unused_data
+                frame, begun = unpacker.decompressobj(), False
+    if begun or not meter.taken:
+        yield Damage(f"zstd data ends early (torn tail); good up to byte {meter.given}")

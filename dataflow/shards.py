@@ -1,0 +1,47 @@
+"""Shards: the flow's input. Each job is read by one shard, so that its stream has one order."""
+
+from collections.abc import Iterator
+from itertools import islice
+from zlib import crc32
+
+from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
+
+from dataflow.feed import ReplayFeed
+from extractors.record import Beat
+
+SHARDS = 16
+BATCH = 64
+
+
+def shard_of(job: str) -> str:
+    """The shard that reads a job: the same on every machine."""
+    return f"shard-{crc32(job.encode()) % SHARDS:02d}"
+
+
+class _Shard(StatefulSourcePartition[Beat, None]):
+    """The beats of a shard's jobs, one job after the other."""
+
+    def __init__(self, feeds: list[ReplayFeed]) -> None:
+        self._beats: Iterator[Beat] = (beat for feed in feeds for beat in feed.beats())
+
+    def next_batch(self) -> list[Beat]:
+        batch = list(islice(self._beats, BATCH))
+        if not batch:
+            raise StopIteration
+        return batch
+
+    def snapshot(self) -> None:
+        return None
+
+
+class JobShards(FixedPartitionedSource[Beat, None]):
+    """Sixteen fixed shards, whatever jobs there are: partition names outlive files and jobs."""
+
+    def __init__(self, feeds: list[ReplayFeed]) -> None:
+        self._feeds = feeds
+
+    def list_parts(self) -> list[str]:
+        return [f"shard-{number:02d}" for number in range(SHARDS)]
+
+    def build_part(self, step_id: str, for_part: str, resume_state: None) -> _Shard:
+        return _Shard([feed for feed in self._feeds if shard_of(feed.job) == for_part])

@@ -1,0 +1,124 @@
+"""Where records go: JSON lines or the text report, job by job in the order in which the captures were named."""
+
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol, TextIO
+
+from bytewax.outputs import DynamicSink, StatelessSinkPartition
+
+from state.report import encode, text_report
+
+Record = dict[str, Any]
+
+
+class Sink(Protocol):
+    """Takes records one at a time."""
+
+    def write(self, record: Record) -> None:
+        """Takes one record."""
+
+
+class InOrder:
+    """Holds the records of later jobs back until the earlier ones are final, so that workers don't mix them."""
+
+    def __init__(self, jobs: list[str], sink: Sink) -> None:
+        self._waiting: dict[str, list[Record]] = {job: [] for job in dict.fromkeys(jobs)}
+        self._sink = sink
+        self._lock = Lock()
+
+    def write(self, record: Record) -> None:
+        with self._lock:
+            self._waiting.setdefault(record["job"], []).append(record)
+            while self._waiting:
+                first = next(iter(self._waiting))
+                held, self._waiting[first] = self._waiting[first], []
+                for item in held:
+                    self._sink.write(item)
+                if not any(item.get("final") for item in held):
+                    return
+                del self._waiting[first]
+
+
+class JsonLines:
+    """One JSON object a line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, record: Record) -> None:
+        self._stream.write(encode(record).decode() + "\n")
+        self._stream.flush()
+
+
+class TextReports:
+    """A line for each change on the way, and the whole report of each final verdict."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, record: Record) -> None:
+        if record.get("final"):
+            self._stream.write("\n" + text_report(record) + "\n")
+        elif record["kind"] == "verdict":
+            self._stream.write(f"{record['at']}  {record['job']}  {record['verdict']}  ({record['confidence']})\n")
+        else:
+            self._stream.write(
+                f"{record['at']}  {record['job']}  gate {record['gate']}  {record['status']} {record['condition']}: "
+                f"{record['reason']}\n"
+            )
+        self._stream.flush()
+
+
+class DatedReports:
+    """Appends the text report of each changed verdict to `<date>_<job>.md` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, record: Record) -> None:
+        if record["kind"] != "verdict":
+            return
+        name = f"{record['at'][:10]}_{record['job'].strip('/').replace('/', '-') or 'job'}.md"
+        with (self._folder / name).open("a", encoding="utf-8") as report:
+            report.write(f"## {record['at']}\n\n```\n{text_report(record)}\n```\n\n")
+
+
+class Decisions:
+    """Remembers each job's newest decision, for the exit code."""
+
+    def __init__(self) -> None:
+        self.newest: dict[str, str] = {}
+
+    def write(self, record: Record) -> None:
+        if record["kind"] == "verdict":
+            self.newest[record["job"]] = record["verdict"]
+
+
+class Every:
+    """Gives each record to several sinks."""
+
+    def __init__(self, *sinks: Sink) -> None:
+        self._sinks = sinks
+
+    def write(self, record: Record) -> None:
+        for sink in self._sinks:
+            sink.write(record)
+
+
+class _Partition(StatelessSinkPartition[Record]):
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def write_batch(self, items: list[Record]) -> None:
+        for item in items:
+            self._sink.write(item)
+
+
+class Sinks(DynamicSink[Record]):
+    """A sink as bytewax's output; all workers of the process write to the same one."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> _Partition:
+        return _Partition(self._sink)

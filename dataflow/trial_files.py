@@ -1,0 +1,200 @@
+"""The files of one Harbor trial after another, from a folder or straight from an archive. Nothing is unpacked to disk.
+
+Layout: `trace_jobs/<trial>/…`, or `trace_jobs/<job>/<trial>/…` where a Harbor job lies between. What lies beside the
+trials is no trial's and is passed over.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from dataflow.archive import Member, Passed, members
+from dataflow.capture import TrialTar, TrialTree, shown
+from dataflow.reads import LIMITS, Damage, Limits, chunks, reason
+from extractors.harbor_trials import wanted
+
+TEXT_BYTES = 4_194_304
+JSON_BYTES = 33_554_432
+"""A result with the token ids of its rollout takes megabytes, and half a JSON document says nothing."""
+HELD_BYTES = 67_108_864
+HELD_TRIALS = 512
+"""How much of unfinished trials is held while an archive mixes them, and how many."""
+
+_ENTERED = re.compile(r"agent|steps|steps/[^/]+|steps/[^/]+/agent")
+_TRIAL = re.compile(r".+__[A-Za-z0-9]{7}")
+_ROOT = re.compile(r"(.*_)?trace_jobs")
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """A file, a member, a folder or a whole archive of which something was not read. source is its name in evidence."""
+
+    source: str
+    why: str
+    whole: bool = False
+
+
+@dataclass(slots=True)
+class TrialFiles:
+    """One trial. files maps a path inside the trial's folder to its content, sources the same to its name in evidence;
+    unread says why a file that is there has no content here. size is the bytes held."""
+
+    name: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, file: str, source: str, content: bytes) -> None:
+        """Takes a file in; a later one of the same name replaces it."""
+        self.size += len(content) - len(self.files.get(file, b""))
+        self.files[file] = content
+        self.sources[file] = source
+
+
+def trial_files(trials: TrialTree | TrialTar, limits: Limits = LIMITS) -> Iterator[TrialFiles | Trouble]:
+    """Every trial in order (of names in a folder, of first members in an archive), and what was not read."""
+    if isinstance(trials, TrialTree):
+        return _of_folder(trials.path, trials.relative, inside_job=False)
+    return _of_tar(trials, limits)
+
+
+def most_of(file: str) -> int:
+    """How many bytes of a wanted file are read."""
+    return JSON_BYTES if file.endswith(".json") else TEXT_BYTES
+
+
+def _of_folder(path: str, relative: str, inside_job: bool) -> Iterator[TrialFiles | Trouble]:
+    """The trials of a folder, and those of the job's folders in it."""
+    entries = _entries(path)
+    if isinstance(entries, str):
+        yield Trouble(relative, entries, whole=True)
+        return
+    for entry in entries:
+        source = f"{relative}/{shown(entry.name)}"
+        if entry.is_symlink():
+            yield Trouble(source, "a link: not followed")
+        elif not entry.is_dir(follow_symlinks=False):
+            continue
+        elif not inside_job and not _TRIAL.fullmatch(entry.name) and _holds_trials(entry.path):
+            yield from _of_folder(entry.path, source, inside_job=True)
+        else:
+            trial = TrialFiles(shown(entry.name))
+            yield from _filled(trial, entry.path, source)
+            yield trial
+
+
+def _entries(path: str) -> list["os.DirEntry[str]"] | str:
+    """A folder's entries by name, or why there are none to be had."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: os.fsencode(entry.name))
+    except OSError as error:
+        return f"cannot be listed: {reason(error)}"
+
+
+def _holds_trials(path: str) -> bool:
+    entries = _entries(path)
+    return not isinstance(entries, str) and any(_TRIAL.fullmatch(entry.name) for entry in entries if entry.is_dir())
+
+
+def _filled(trial: TrialFiles, path: str, relative: str, inside: str = "") -> Iterator[Trouble]:
+    """Reads the wanted files of a folder inside the trial, and of those below it."""
+    entries = _entries(path)
+    if isinstance(entries, str):
+        yield Trouble(relative, entries)
+        return
+    for entry in entries:
+        file, source = f"{inside}{shown(entry.name)}", f"{relative}/{shown(entry.name)}"
+        if _ENTERED.fullmatch(file) and entry.is_dir(follow_symlinks=False):
+            yield from _filled(trial, entry.path, source, f"{file}/")
+        elif wanted(file) or (_ENTERED.fullmatch(file) and entry.is_symlink()):
+            yield from _file(trial, entry, file, source)
+
+
+def _file(trial: TrialFiles, entry: "os.DirEntry[str]", file: str, source: str) -> Iterator[Trouble]:
+    """Reads a file into the trial; what is wrong with it is told."""
+    if not entry.is_file(follow_symlinks=False):
+        trial.unread[file], trial.sources[file] = "a link or a device: not read", source
+        yield Trouble(source, trial.unread[file])
+        return
+    most, content, why = most_of(file), bytearray(), ""
+    for chunk in chunks(entry.path):
+        if isinstance(chunk, Damage):
+            why = chunk.why
+            break
+        content += chunk
+        if len(content) > most:
+            why = _too_large(most)
+            break
+    if why:
+        yield Trouble(source, why)
+    if why and not content:
+        trial.unread[file], trial.sources[file] = why, source
+    else:
+        trial.add(file, source, bytes(content[:most]))
+
+
+def _too_large(most: int) -> str:
+    return f"larger than {most} bytes: only its beginning is read"
+
+
+def _of_tar(tar: TrialTar, limits: Limits) -> Iterator[TrialFiles | Trouble]:
+    """A trial is given when the archive has moved on from it, or at the end; a member that comes later is named."""
+    held: dict[str, TrialFiles] = {}
+    given: set[str] = set()
+    for each in members(chunks(tar.path, tar.compression, limits=limits), _kept):
+        if isinstance(each, Damage):
+            yield Trouble(tar.relative, each.why, whole=not given and not held)
+            continue
+        source = f"{tar.relative}!/{each.name}"
+        if isinstance(each, Passed):
+            yield Trouble(source, each.why)
+            continue
+        name, file = place_in(each.name)
+        if name in given:
+            yield Trouble(source, "comes after its trial was read: the archive mixes too many trials")
+            continue
+        trial = held.setdefault(name, TrialFiles(name))
+        if wanted(file):
+            yield from _taken(trial, file, source, each)
+        for overdue in _overdue(held):
+            given.add(overdue.name)
+            yield overdue
+    yield from held.values()
+
+
+def _taken(trial: TrialFiles, file: str, source: str, member: Member) -> Iterator[Trouble]:
+    trial.add(file, source, member.content)
+    if len(member.content) < member.size:
+        yield Trouble(source, _too_large(most_of(file)))
+
+
+def _overdue(held: dict[str, TrialFiles]) -> Iterator[TrialFiles]:
+    """The oldest trials while too much is held, the newest never."""
+    size = sum(trial.size for trial in held.values())
+    while len(held) > 1 and (len(held) > HELD_TRIALS or size > HELD_BYTES):
+        oldest = held.pop(next(iter(held)))
+        size -= oldest.size
+        yield oldest
+
+
+def _kept(member: str) -> int:
+    """How much of a member is wanted: nothing of most, but they show that their trial is there."""
+    name, file = place_in(member)
+    if not name:
+        return -1
+    return most_of(file) if wanted(file) else 0
+
+
+def place_in(member: str) -> tuple[str, str]:
+    """The trial's name and the path inside its folder, of an archive's member. The name is empty beside trials."""
+    parts = [part for part in member.split("/") if part not in ("", ".")]
+    if len(parts) > 1 and _ROOT.fullmatch(parts[0]):
+        parts = parts[1:]
+    at = next((number for number, part in enumerate(parts[:2]) if _TRIAL.fullmatch(part)), 0)
+    if len(parts) < at + 2:
+        return "", parts[-1] if parts else ""
+    return parts[at], "/".join(parts[at + 1 :])

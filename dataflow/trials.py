@@ -1,0 +1,100 @@
+"""A capture's trials as observations in order of time: each started, ended, or can't be read (gate C).
+
+Observations have to be sorted, so all of a folder's or an archive's are held: two small ones a trial.
+"""
+
+from collections.abc import Iterator
+
+from dataflow.capture import TrialTar, TrialTree
+from dataflow.reads import LIMITS, Limits
+from dataflow.trial_files import TrialFiles, Trouble, trial_files
+from extractors.harbor_trials import TrialEnded, TrialReading, TrialStarted, TrialUnreadable, read_trial
+from extractors.record import Evidence, Observation, SourceEnded, SourceFailed, SourceKind
+
+TROUBLES_TOLD = 200
+"""Troubles of one folder or archive that are told one by one; the rest are counted."""
+
+_NAMES = {TrialStarted: "trial_started", TrialEnded: "trial_ended", TrialUnreadable: "trial_unreadable"}
+_TOLD_IN = tuple(_NAMES.values())
+_NEEDED = ("config.json", "result.json")
+
+
+def trial_observations(
+    trials: TrialTree | TrialTar, notes: list[str], anchor_us: int, limits: Limits = LIMITS
+) -> Iterator[Observation]:
+    """The trials' observations by time, then a SourceFailed for each trouble, then one SourceEnded for the whole.
+
+    Evidence has no time where the trial's files have none. Such a trial stands where its other observation stands,
+    else, like troubles and the end, at the newest time of all (anchor_us where there is none). SourceEnded counts
+    trials as lines and the bytes of their files as size. notes gets what was not read as `<place>: <why>`.
+    """
+    gathered, troubles, count, size = [], [], 0, 0
+    for each in trial_files(trials, limits):
+        if isinstance(each, Trouble):
+            troubles.append(each)
+            continue
+        read = _read(each)
+        count, size = count + bool(read), size + each.size
+        gathered += read
+    newest_us = max((at_us for at_us, _ in gathered if at_us is not None), default=anchor_us)
+    timed = [_at(observation, newest_us if at_us is None else at_us) for at_us, observation in gathered]
+    yield from sorted(timed, key=_order)
+    told = _told(trials.relative, troubles)
+    notes += [f"{trouble.source}: {trouble.why}" for trouble in told]
+    for trouble in told:
+        failed = SourceFailed(SourceKind.TRIAL, trouble.why, trouble.whole)
+        yield _of_source(failed, "source_failed", trouble.source, newest_us)
+    unreadable = sum(type(observation.signal) is TrialUnreadable for observation in timed)
+    gap = f"{len(troubles)} file(s) or member(s) not read, or in part" if troubles else ""
+    ended = SourceEnded(SourceKind.TRIAL, count, size, unreadable, complete=not troubles, gap=gap)
+    yield _of_source(ended, "source_ended", trials.relative, newest_us)
+
+
+def _read(trial: TrialFiles) -> list[tuple[int | None, Observation]]:
+    """One trial's observations, each with the trial's own time for it, or the nearest that it has."""
+    readings = _readings(trial)
+    known = [reading.at_us for reading in readings if reading.at_us is not None]
+    nearest = min(known, default=None)
+    told = [(nearest if reading.at_us is None else reading.at_us, _observed(trial, reading)) for reading in readings]
+    for file in _NEEDED:
+        if why := trial.unread.get(file):
+            unreadable = TrialReading(TrialUnreadable(trial.name, f"{file}: {why}"), file, 1, 0, "", None)
+            told.append((nearest, _observed(trial, unreadable)))
+    return told
+
+
+def _readings(trial: TrialFiles) -> tuple[TrialReading, ...]:
+    """What the files say. The one place where a failure of their reader is caught: it becomes an unreadable trial."""
+    try:
+        return read_trial(trial.name, trial.files)
+    except Exception as error:
+        file = next((file for file in reversed(_NEEDED) if file in trial.files), min(trial.files))
+        why = f"{file}: its reader failed ({type(error).__name__}: {error})"
+        return (TrialReading(TrialUnreadable(trial.name, why), file, 1, 0, "", None),)
+
+
+def _observed(trial: TrialFiles, reading: TrialReading) -> Observation:
+    name = _NAMES[type(reading.signal)]
+    source = trial.sources[reading.file]
+    evidence = Evidence(name, source, reading.line, reading.offset, reading.at_us, reading.quote)
+    return Observation(reading.signal, evidence, 0, name)
+
+
+def _at(observation: Observation, at_us: int) -> Observation:
+    return Observation(observation.signal, observation.evidence, at_us, observation.pattern)
+
+
+def _order(observation: Observation) -> tuple[int, str, int]:
+    """By time; then by trial, its start before its end."""
+    return observation.at_us, observation.signal.trial, _TOLD_IN.index(observation.pattern)
+
+
+def _told(relative: str, troubles: list[Trouble]) -> list[Trouble]:
+    rest = len(troubles) - TROUBLES_TOLD
+    if rest <= 0:
+        return troubles
+    return [*troubles[:TROUBLES_TOLD], Trouble(relative, f"{rest} more file(s) or member(s) were not read")]
+
+
+def _of_source(signal: SourceFailed | SourceEnded, name: str, source: str, at_us: int) -> Observation:
+    return Observation(signal, Evidence(name, source, 1, 0, None, ""), at_us, name)

@@ -1,0 +1,75 @@
+"""The catalogue: every pattern of every speaker, from one explicit list of modules, indexed by hint and by name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+
+from extractors.pattern import Pattern
+
+SPEAKERS = (
+    "trainer",
+    "trainer_steps",
+    "trainer_bars",
+    "trainer_lifecycle",
+    "trainer_faults",
+    "metrics",
+    "supervisor",
+    "facts",
+    "harbor",
+    "vllm",
+    "nccl",
+    "torch_dist",
+    "ray",
+    "python",
+    "host",
+)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All patterns, in the order of their speakers."""
+
+    patterns: tuple[Pattern, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Pattern]:
+        """Patterns by name."""
+        return {pattern.name: pattern for pattern in self.patterns}
+
+    @cached_property
+    def hints(self) -> tuple[str, ...]:
+        """The distinct hints; a scanner's hint number is an index into this."""
+        return tuple(dict.fromkeys(hint for pattern in self.patterns for hint in pattern.hints))
+
+    @cached_property
+    def by_hint(self) -> tuple[tuple[Pattern, ...], ...]:
+        """The patterns that each hint speaks for, by hint number."""
+        return tuple(tuple(p for p in self.patterns if hint in p.hints) for hint in self.hints)
+
+
+def load(speakers: Iterable[str] = SPEAKERS) -> Catalogue:
+    """The catalogue of these speakers. Raises ValueError where two patterns share a name."""
+    patterns: list[Pattern] = []
+    for speaker in speakers:
+        patterns.extend(import_module(f"extractors.{speaker}").PATTERNS)
+    names = [pattern.name for pattern in patterns]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"patterns share a name: {', '.join(sorted(twice))}")
+    return Catalogue(tuple(patterns))
+
+
+class _Shipped:
+    """The shipped catalogue, loaded when first asked for."""
+
+    @cached_property
+    def whole(self) -> Catalogue:
+        return load()
+
+    @property
+    def by_name(self) -> dict[str, Pattern]:
+        return self.whole.by_name
+
+
+CATALOGUE = _Shipped()

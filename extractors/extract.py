@@ -1,0 +1,235 @@
+"""From the blocks of one file to observations: scan, cut out the candidate lines, unwrap, join, ask the patterns.
+
+The one place where a pattern's failure is caught: it becomes a count of unparsed lines, never an exception.
+"""
+
+import threading
+from collections.abc import Iterator
+
+from extractors.catalogue import CATALOGUE, Catalogue
+from extractors.clocks import Clock
+from extractors.joining import CONTENT_HINT, Joined, Joiner, Place, Shape
+from extractors.layers import CONTENT_LOGGERS, Line, Unwrapper
+from extractors.pattern import Nature, Pattern
+from extractors.quoting import quote
+from extractors.record import NOWHERE, Block, Evidence, Observation, Origin
+from extractors.scanner import Scanner, candidates
+
+REGEX_TEXT_LIMIT = 16_384
+"""Characters of a payload that a regex sees; parsers without a regex see all of it."""
+FRAMES_LIMIT = 64
+"""Carriage-return frames of one physical line that are looked at, from its end."""
+HEADERS = (":actor_name:", ":task_name:")
+UNSPOKEN_HINTS = (*HEADERS, CONTENT_HINT)
+"""Hints of lines that no pattern reads, but that say how to read others."""
+BACKWARDS_BYTES = 16_384
+_TRACEBACKS = "traceback"
+
+
+class Reader:
+    """Reads one file's blocks in order.
+
+    base is what the file's name says of its lines' origin; anchor_us a moment near its first line. unparsed counts
+    lines that a pattern claimed and could not read, torn the messages whose end never came; late the lines whose
+    effective time went backwards and was held at the file's newest.
+    """
+
+    def __init__(self, source: str, base: Origin, anchor_us: int, catalogue: Catalogue | None = None) -> None:
+        self.source = source
+        self.catalogue = catalogue or CATALOGUE.whole
+        self.unwrapper = Unwrapper(Clock(anchor_us), base)
+        self.unparsed = 0
+        self.torn = 0
+        self.late = 0
+        self._scanner = scanner_of(self.catalogue)
+        self._by_hint = (*self.catalogue.by_hint, *(() for _ in UNSPOKEN_HINTS))
+        self._hints = (*self.catalogue.hints, *UNSPOKEN_HINTS)
+        self._joiner = Joiner()
+        self._anchor_us = anchor_us
+        self._effective_us: int | None = None
+
+    def read(self, block: Block) -> list[Observation]:
+        """The observations of one block."""
+        out: list[Observation] = []
+        data = block.data
+        counted, number = 0, block.line
+        for start, end, hints in self._lines(data):
+            number += data.count(b"\n", counted, start)
+            counted = start
+            place = Place(data[start:end].decode("utf-8", "replace"), number, block.offset + start)
+            self._line(place, hints, data, start, out)
+        return out
+
+    def end(self) -> list[Observation]:
+        """What the end of the file still lets go."""
+        out: list[Observation] = []
+        for joined in self._joiner.end():
+            self._conclude(joined, [], out)
+        return out
+
+    def _lines(self, data: bytes) -> Iterator[tuple[int, int, list[int]]]:
+        """Candidate lines; every line while a message is open, since its continuations hold no hint."""
+        at = 0
+        for start, end, hints in candidates(data, self._scanner.hits(data)):
+            while self._joiner.open and at < start:
+                stop = data.find(b"\n", at)
+                yield at, stop, []
+                at = stop + 1
+            yield start, end, hints
+            at = end + 1
+        while self._joiner.open and at < len(data):
+            stop = data.find(b"\n", at)
+            stop = len(data) if stop < 0 else stop
+            yield at, stop, []
+            at = stop + 1
+
+    def _line(self, place: Place, hints: list[int], data: bytes, start: int, out: list[Observation]) -> None:
+        if place.raw.startswith(HEADERS):
+            self._header(place.raw)
+            return
+        if "\r" in place.raw and place.raw.rstrip("\r").count("\r"):
+            self._frames(place, hints, out)
+            return
+        line = self._unwrap(place.raw, data, start)
+        if line.logger.startswith(CONTENT_LOGGERS):
+            return
+        if self._joiner.open:
+            taken, joined = self._joiner.takes(line, place)
+            if joined is not None:
+                self._conclude(joined, hints, out)
+            if taken:
+                return
+            for patience_over in self._joiner.wait():
+                self._conclude(patience_over, [], out)
+        if hints and not self._joiner.starts(line, place):
+            self._ask(line, place, hints, out)
+
+    def _unwrap(self, raw: str, data: bytes, start: int) -> Line:
+        line = self.unwrapper.unwrap(raw)
+        if line.at_us is not None:
+            return line
+        clock = self.unwrapper.clock
+        behind = data[max(0, start - BACKWARDS_BYTES) : start]
+        for earlier in reversed(behind.split(b"\n")[-48:]):
+            if earlier[:1] in b"2[IWE(" and self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None:
+                break
+        return line._replace(at_us=clock.newest_us)
+
+    def _header(self, raw: str) -> None:
+        """Ray writes who runs in a worker at the head of its files, and again when the worker is reused."""
+        base = self.unwrapper.base
+        actor = raw.split(":", 2)[2].strip()
+        self.unwrapper.rebase(Origin(base.task, base.attempt, actor, base.pid, base.host, base.rank))
+
+    def _frames(self, place: Place, hints: list[int], out: list[Observation]) -> None:
+        """Redrawn frames in one physical line: the newest frame that each pattern can read counts."""
+        frames = [frame for frame in place.raw.split("\r") if frame.strip()]
+        if not frames:
+            return
+        first = self.unwrapper.unwrap(frames[0])
+        asked = set(hints)
+        read: dict[str, Observation] = {}
+        for frame in reversed(frames[-FRAMES_LIMIT:]):
+            wanted = [hint for hint in asked if self._hints[hint] in frame]
+            if not wanted:
+                continue
+            line = first if frame is frames[0] else self._inner(frame, first)
+            found: list[Observation] = []
+            self._ask(line, place, wanted, found)
+            for observation in found:
+                read.setdefault(observation.pattern, observation)
+        out.extend(reversed(read.values()))
+
+    def _inner(self, frame: str, first: Line) -> Line:
+        line = self.unwrapper.unwrap(frame)
+        origin = line.origin if line.origin != self.unwrapper.base else first.origin
+        return line._replace(
+            at_us=line.at_us if line.at_us is not None else first.at_us,
+            transport_us=line.transport_us if line.transport_us is not None else first.transport_us,
+            origin=origin,
+        )
+
+    def _conclude(self, joined: Joined, hints: list[int], out: list[Observation]) -> None:
+        if joined.torn:
+            self.torn += 1
+        if joined.shape is Shape.TRACEBACK:
+            if hints and not joined.torn:
+                before = len(out)
+                self._ask(joined.line, joined.place, hints, out)
+                if len(out) > before:
+                    return
+            pattern = self.catalogue.by_name.get(_TRACEBACKS)
+            wanted: tuple[Pattern, ...] = (pattern,) if pattern else ()
+        else:
+            wanted = self._patterns([n for n, hint in enumerate(self._hints) if hint in joined.text[:REGEX_TEXT_LIMIT]])
+        self._try(wanted, joined.line._replace(text=joined.text), joined.place, out)
+
+    def _ask(self, line: Line, place: Place, hints: list[int], out: list[Observation]) -> None:
+        self._try(self._patterns(hints), line, place, out)
+
+    def _patterns(self, hints: list[int]) -> tuple[Pattern, ...]:
+        if len(hints) == 1:
+            return self._by_hint[hints[0]]
+        return tuple({pattern.name: pattern for hint in hints for pattern in self._by_hint[hint]}.values())
+
+    def _try(self, patterns: tuple[Pattern, ...], line: Line, place: Place, out: list[Observation]) -> None:
+        """The first pattern that can read the line speaks for it."""
+        for pattern in patterns:
+            text = line.text if pattern.regex is None else line.text[:REGEX_TEXT_LIMIT]
+            try:
+                signal = pattern.read(text)
+            except (ValueError, KeyError, IndexError, TypeError, ArithmeticError, TimeoutError):
+                self.unparsed += 1
+                continue
+            if signal is not None:
+                out.append(self._observe(pattern, signal, line, place))
+                return
+
+    def _observe(self, pattern: Pattern, signal: object, line: Line, place: Place) -> Observation:
+        own_us = line.at_us
+        effective = self._advance(line.transport_us if line.transport_us is not None else own_us)
+        read = next((hint for hint in pattern.hints if hint in line.text), "")
+        evidence = Evidence(pattern.name, self.source, place.line, place.offset, own_us, quote(place.raw, read))
+        return Observation(signal, evidence, effective, pattern.name, line.origin, line.repeated)
+
+    def _advance(self, at_us: int | None) -> int:
+        """A line's effective time: its own, but never before the file's newest; counts what was held."""
+        newest = self._effective_us
+        if at_us is None:
+            at_us = newest if newest is not None else self._anchor_us
+        elif newest is not None and at_us < newest:
+            self.late += 1
+            at_us = newest
+        self._effective_us = at_us
+        return at_us
+
+    def time_of(self, raw: str) -> int:
+        """The effective time of a line that no pattern reads (the file's last one)."""
+        line = self.unwrapper.unwrap(raw)
+        return self._advance(line.transport_us if line.transport_us is not None else line.at_us)
+
+
+_SCANNERS = threading.local()
+
+
+def scanner_of(catalogue: Catalogue) -> Scanner:
+    """The scanner of a catalogue, compiled once a thread. Headers of Ray's files are scanned for as well."""
+    known: dict[tuple[str, ...], Scanner] = _SCANNERS.__dict__.setdefault("known", {})
+    scanner = known.get(catalogue.hints)
+    if scanner is None:
+        scanner = known[catalogue.hints] = Scanner((*catalogue.hints, *UNSPOKEN_HINTS))
+    return scanner
+
+
+def read_sample(text: str, base: Origin = NOWHERE, anchor_us: int = 1_782_000_000_000_000) -> list[tuple[str, object]]:
+    """(pattern, signal) of each observation in a piece of log. Times without a date fall near 2026-06-21."""
+    reader = Reader("sample", base, anchor_us)
+    data = text.encode() if text.endswith("\n") else text.encode() + b"\n"
+    found = reader.read(Block("sample", 0, 1, data)) + reader.end()
+    return [(observation.pattern, observation.signal) for observation in found]
+
+
+def is_progress(observation: Observation) -> bool:
+    """Whether the observation is a trainer-side change by its nature."""
+    pattern = CATALOGUE.by_name.get(observation.pattern)
+    return pattern is not None and pattern.nature is Nature.PROGRESS

@@ -1,0 +1,206 @@
+"""The prefixes that a raw line may wear, peeled in their order: transport, launcher, Ray tag, the speaker's own.
+
+Iris `job logs` writes `[22:47:31] task=/alice/rl/0 | `, kubectl `2026-07-01T22:47:31.123456789Z `, srun `0: `,
+torchrun `[rank7]: `, Ray's driver `(Actor pid=4242, ip=10.0.0.7) `, loguru, vLLM, c10, Ray's C++ and python loggers
+their own. Equal prefixes repeat thousands of times, so each part is a dict look-up.
+"""
+
+import re
+from typing import NamedTuple
+
+from extractors.clocks import Clock
+from extractors.quoting import without_ansi
+from extractors.record import Origin
+
+CONTENT_LOGGERS = ("harbor.agents", "LiteLLM", "litellm")
+"""Loggers whose messages are content (agents' words), never events."""
+
+CACHE_LIMIT = 16_384
+
+_IRIS = re.compile(r"\[(\d\d:\d\d:\d\d)\] task=(\S+)(?: attempt=(\d+))? \| ?")
+_KUBECTL = re.compile(r"(?:\[pod/([^/\]]+)/[^\]]+\] )?(?:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d+)Z )?")
+_SRUN = re.compile(r" {0,4}\d{1,5}: ")
+_TORCHRUN = re.compile(r"\[(?:rank|default)(\d+)\]: ?")
+_RAY_TAG = re.compile(
+    r"\((?:(?P<bare>pid=\d+)|(?P<name>[\w.:/<>-]+(?: \+[\dhms]+)?)(?: (?:rank=(?P<rank>\d+) )?pid=(?P<pid>\d+))?)"
+    r"(?:, ip=(?P<ip>[\d.a-fA-F:]+))?\) ?"
+)
+_SYSTEM_TAGS = ("raylet", "gcs_server", "autoscaler")
+_LOGURU = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[.,](\d{1,6}) \| ?(\w+) *\| ?([\w.<>]*):([\w.<>]*):(\d+) ?- ?")
+_RAY_PYTHON = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\s+([A-Z]+)\s+([\w.]+:\d+) -- ")
+_RAY_CPP = re.compile(
+    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) [DIWECF] (\d+) \d+\] (?:\((\w+)\) )?(?:([\w.]+:\d+): )?"
+)
+_VLLM = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d) \[?([\w./]+:\d+)\] ?")
+_C10 = re.compile(r"\[([IWEF])(?:(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d+))? ([\w.]+:\d+)\] ")
+_GROUP = re.compile(r"\[(?:PG (?:ID )?[^\]]*?)?Rank (\d+)\] ")
+_NCCL_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?=\S+:\d+:\d+ \[)")
+_PLAIN = re.compile(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z|\+00:00)?\]?[ \t]")
+_REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs.*)?$")
+_FIRST_OF_DEDUP = re.compile(r" \(Ray deduplicates logs by default\..*$")
+
+
+class Line(NamedTuple):
+    """A physical line, unwrapped. logger is who the speaker's own prefix names (`core.py:1101`, a module path)."""
+
+    text: str
+    at_us: int | None
+    transport_us: int | None
+    origin: Origin
+    logger: str
+    repeated: int
+    group: str
+
+
+class Unwrapper:
+    """Unwraps the lines of one file. base is what the file itself says of its lines' origin."""
+
+    def __init__(self, clock: Clock, base: Origin) -> None:
+        self.clock = clock
+        self.base = base
+        self._origins: dict[tuple[str, str], Origin] = {}
+        self._tags: dict[str, tuple[str, int, str, int | None] | None] = {}
+
+    def unwrap(self, raw: str) -> Line:
+        """The line without its prefixes."""
+        text = without_ansi(raw)
+        transport_us, task, text = self._transport(text)
+        tag, text = self._ray_tag(text)
+        origin = self._origin(task, tag)
+        own_us, logger, rank, group, text = self._speaker(text)
+        if rank is not None and origin.rank != rank:
+            origin = Origin(origin.task, origin.attempt, origin.actor, origin.pid, origin.host, rank)
+        repeated = 1
+        if text.endswith("]") or "(Ray deduplicates" in text:
+            repeated, text = _dedup(text)
+        at_us = self.clock.settle(transport_us, own_us)
+        return Line(text, at_us, transport_us, origin, logger, repeated, group)
+
+    def rebase(self, base: Origin) -> None:
+        """The file says from here on that its lines come from somebody else (a reused Ray worker)."""
+        self.base = base
+        self._origins.clear()
+
+    def _transport(self, text: str) -> tuple[int | None, str, str]:
+        if text.startswith("[") and text[9:16] == "] task=":
+            end = text.find(" | ", 16)
+            if end > 0:
+                return self.clock.time_of_day(text[1:9]), text[16:end], text[end + 3 :]
+            found = _IRIS.match(text)
+            if found:
+                return self.clock.time_of_day(found[1]), text[16 : found.end()].rstrip(" |"), text[found.end() :]
+        first = text[:1]
+        if (first == "[" and text.startswith("[pod/")) or (first == "2" and text[10:11] == "T"):
+            found = _KUBECTL.match(text)
+            if found and found.end():
+                at_us = self.clock.full(found[2], found[3]) if found[2] else None
+                return at_us, found[1] or "", text[found.end() :]
+        if first.isdigit() or first == " ":
+            found = _SRUN.match(text)
+            if found:
+                return None, "", text[found.end() :]
+        return None, "", text
+
+    def _ray_tag(self, text: str) -> tuple[str, str]:
+        tag = ""
+        while text.startswith("("):
+            end = text.find(")", 0, 160)
+            if end < 0:
+                return tag, text
+            here = text[: end + 1]
+            if self._read_tag(here) is None:
+                return tag, text
+            tag = tag or here
+            text = text[end + 2 :] if text[end + 1 : end + 2] == " " else text[end + 1 :]
+        return tag, text
+
+    def _read_tag(self, tag: str) -> tuple[str, int, str, int | None] | None:
+        if tag not in self._tags:
+            if len(self._tags) >= CACHE_LIMIT:
+                self._tags.clear()
+            found = _RAY_TAG.fullmatch(tag)
+            read = None
+            if found and (found["bare"] or found["pid"] or found["ip"] or found["name"].startswith(_SYSTEM_TAGS)):
+                pid = int(found["pid"] or (found["bare"] or "pid=0")[4:])
+                rank = int(found["rank"]) if found["rank"] else None
+                read = ((found["name"] or "").split(" ")[0], pid, found["ip"] or "", rank)
+            self._tags[tag] = read
+        return self._tags[tag]
+
+    def _origin(self, task: str, tag: str) -> Origin:
+        key = (task, tag)
+        origin = self._origins.get(key)
+        if origin is None:
+            if len(self._origins) >= CACHE_LIMIT:
+                self._origins.clear()
+            path, attempt = _task_and_attempt(task)
+            actor, pid, host, rank = self._read_tag(tag) or (self.base.actor, self.base.pid, "", None)
+            origin = self._origins[key] = Origin(
+                path or self.base.task,
+                attempt or self.base.attempt,
+                actor,
+                pid,
+                host or self.base.host,
+                rank if rank is not None else self.base.rank,
+            )
+        return origin
+
+    def _speaker(self, text: str) -> tuple[int | None, str, int | None, str, str]:
+        """(own time, logger, rank, process group, payload) after the speaker's own prefix."""
+        first = text[:1]
+        clock = self.clock
+        if first == "2":
+            if found := _LOGURU.match(text):
+                return clock.full(found[1], found[2]), found[4], None, "", text[found.end() :]
+            if found := _RAY_PYTHON.match(text):
+                return clock.full(found[1], found[2]), found[4], None, "", text[found.end() :]
+        elif first in "IWEDC":
+            if found := _VLLM.match(text):
+                at_us = clock.month_day(int(found[1]), int(found[2]), found[3])
+                return at_us, found[4], None, "", text[found.end() :]
+        elif first == "[":
+            return self._bracketed(text)
+        if first == "2" and (found := _PLAIN.match(text)):
+            return clock.full(found[1].replace("T", " "), found[2] or ""), "", None, "", text[found.end() :]
+        return None, "", None, "", text
+
+    def _bracketed(self, text: str) -> tuple[int | None, str, int | None, str, str]:
+        clock = self.clock
+        rank: int | None = None
+        if found := _TORCHRUN.match(text):
+            rank, text = int(found[1]), text[found.end() :]
+        if found := _C10.match(text):
+            at_us = clock.month_day(int(found[2]), int(found[3]), found[4], found[5]) if found[2] else None
+            logger, text = f"c10.{found[1]}.{found[6]}", text[found.end() :]
+            group = ""
+            if found := _GROUP.match(text):
+                rank = rank if rank is not None else int(found[1])
+                group, text = found[0], text[found.end() :]
+            return at_us, logger, rank, group, text
+        if found := _RAY_CPP.match(text):
+            return clock.full(found[1], found[2]), found[5] or "ray", rank, "", text[found.end() :]
+        if found := _NCCL_STAMP.match(text):
+            return clock.full(found[1]), "", rank, "", text[found.end() :]
+        if found := _PLAIN.match(text):
+            return clock.full(found[1].replace("T", " "), found[2] or ""), "", rank, "", text[found.end() :]
+        if rank is not None:
+            own_us, logger, _, group, rest = self._speaker(text) if text[:1] != "[" else (None, "", None, "", text)
+            return own_us, logger, rank, group, rest
+        return None, "", None, "", text
+
+
+def _task_and_attempt(task: str) -> tuple[str, int]:
+    """`/alice/rl-80b/0:2` or `/alice/rl-80b/0 attempt=2` as the path without its attempt, and the attempt."""
+    path, _, named = task.partition(" attempt=")
+    if named.isdigit():
+        return path, int(named)
+    head, colon, number = path.rpartition(":")
+    return (head, int(number)) if colon and number.isdigit() else (path, 0)
+
+
+def _dedup(text: str) -> tuple[int, str]:
+    if found := _REPEATED.search(text):
+        return int(found[1]), text[: found.start()]
+    if found := _FIRST_OF_DEDUP.search(text):
+        return 1, text[: found.start()]
+    return 1, text

@@ -1,0 +1,88 @@
+"""`@pattern`: one line's meaning in one place, with the samples that prove it, and the laws of the catalogue."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import regex as regex_module
+
+REGEX_TIMEOUT_SECONDS = 0.25
+
+
+class Nature(StrEnum):
+    """What a line is worth (GATES, Words)."""
+
+    PROGRESS = "progress"
+    HEARTBEAT = "heartbeat"
+    FAULT = "fault"
+    BENIGN = "benign"
+    FACT = "fact"
+
+
+class Role(StrEnum):
+    """The causal role of a fault (GATES, Causal roles)."""
+
+    ROOT = "root"
+    CASCADE = "cascade"
+    CONFIRMS = "confirms"
+    EITHER = "either"
+    BENIGN = "benign"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One entry of the catalogue. `build` gets the regex match, or the payload where there is no regex; it may
+    return None when the line turns out not to be one of its kind."""
+
+    name: str
+    speaker: str
+    nature: Nature
+    hints: tuple[str, ...]
+    build: Callable[[Any], Any]
+    samples: Mapping[str, Any]
+    rejects: tuple[str, ...]
+    role: Role | None = None
+    regex: Any = None
+    doc: str = ""
+
+    def read(self, text: str) -> Any:
+        """The signal that the payload says, or None. Raises TimeoutError on a hostile line."""
+        if self.regex is None:
+            return self.build(text)
+        found = self.regex.match(text, timeout=REGEX_TIMEOUT_SECONDS)
+        return None if found is None else self.build(found)
+
+
+def pattern(
+    speaker: str,
+    nature: Nature,
+    *,
+    hints: tuple[str, ...],
+    samples: Mapping[str, Any],
+    rejects: tuple[str, ...],
+    regex: str | None = None,
+    role: Role | None = None,
+) -> Callable[[Callable[[Any], Any]], Pattern]:
+    """Declares a pattern. hints are literals of which at least one stands in every line that it reads.
+
+    The regex is matched from the start of the unwrapped payload. samples maps a raw line (with or without
+    prefixes; with newlines where it spans lines) to its signal; rejects are look-alikes it must not read.
+    """
+    compiled = None if regex is None else regex_module.compile(regex)
+
+    def declare(build: Callable[[Any], Any]) -> Pattern:
+        return Pattern(
+            name=build.__name__,
+            speaker=speaker,
+            nature=nature,
+            hints=hints,
+            build=build,
+            samples=samples,
+            rejects=rejects,
+            role=role,
+            regex=compiled,
+            doc=(build.__doc__ or "").strip(),
+        )
+
+    return declare

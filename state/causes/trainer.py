@@ -1,0 +1,55 @@
+"""Causes of the trainer and its launcher."""
+
+from state.causes.cause import Cause, Transient
+
+ROWS = (
+    Cause(
+        "train_loop_failed",
+        "the train loop that failed",
+        Transient.UNKNOWN,
+        "read the traceback below it",
+        "relaunch after the traceback is explained",
+    ),
+    Cause(
+        "generator_failed",
+        "the generator that failed",
+        Transient.UNKNOWN,
+        "read the exception it names",
+        "relaunch after it is explained",
+    ),
+    Cause(
+        "generation_stalled",
+        "generation that stalled until its own deadline",
+        Transient.UNKNOWN,
+        "look at engines and coordinators in the time before it",
+        "relaunch after the stall is explained",
+    ),
+    Cause(
+        "model_init_timeout",
+        "a model initialisation past its deadline",
+        Transient.UNKNOWN,
+        "look at the named actors' logs",
+        "relaunch once",
+    ),
+    Cause(
+        "config_error",
+        "a configuration that the launcher refused",
+        Transient.NO,
+        "fix the named key",
+        "hold until fixed",
+    ),
+    Cause(
+        "python_exception",
+        "an exception",
+        Transient.UNKNOWN,
+        "read the traceback",
+        "relaunch after it is explained",
+    ),
+    Cause(
+        "done_not_exited",
+        "a trainer that is done while its job still runs",
+        Transient.NO,
+        "end the job: its work is banked",
+        "nothing to relaunch",
+    ),
+)

@@ -1,0 +1,103 @@
+"""The words and the evidence that gate A's rules share."""
+
+from extractors.polls import JobState
+from extractors.record import Evidence, SourceKind
+from state.benign import NOTED
+from state.case import Case
+from state.causality import rank_of
+from state.causes import CAUSES, Transient
+from state.gate import Gap
+from state.gates.stall import signature, stall, stall_words
+from state.trackers.faults import FaultEvent
+from state.wording import clock, plural, span
+
+AGGREGATED = (SourceKind.AGGREGATED, SourceKind.SLURM, SourceKind.POD)
+"""Homes that hold what the driver and the raylet forward of all processes."""
+ACTORS = (SourceKind.ACTOR, SourceKind.DAEMON)
+
+
+def allowance_words(case: Case) -> str:
+    return f"the allowance of {span(case.phases.allowance_seconds)} ({case.phases.allowance_source})"
+
+
+def state_words(case: Case) -> str:
+    seen = case.scheduler
+    code = f", exit {seen.state.exit_code}" if seen.state and seen.state.exit_code is not None else ""
+    if seen.job_state is JobState.RUNNING:
+        return f"its pod list is empty since {clock(seen.empty_pods_us[0])}"
+    if seen.job_state is JobState.ABSENT:
+        return f"its record is absent since {clock(seen.absent_since_us)} and its pod list empty"
+    return f"{seen.job_state} since {clock(seen.over_since_us)}{code}"
+
+
+def cause_words(event: FaultEvent) -> str:
+    known = CAUSES.get(event.fault.cause)
+    title = known.title if known else event.fault.cause.replace("_", " ")
+    rank = rank_of(event)
+    who = f" on rank {rank}" if rank is not None else f" in {event.origin.actor}" if event.origin.actor else ""
+    detail = f" ({event.fault.detail})" if event.fault.detail else ""
+    return f"{title}{who} at {clock(event.own_us)}{detail}"
+
+
+def transience(event: FaultEvent) -> str:
+    known = CAUSES.get(event.fault.cause)
+    words = {Transient.YES: "which is transient", Transient.NO: "which is deterministic"}
+    return words.get(known.transient, "transient or not is unknown") if known else "transient or not is unknown"
+
+
+def cascade_words(case: Case) -> str:
+    count = case.faults.cascade
+    return f". It explains {plural(count, 'later error')}" if count and case.faults.first else ""
+
+
+def first_evidence(case: Case) -> tuple[Evidence, ...]:
+    return case.faults.first.sources[:2] if case.faults.first else ()
+
+
+def newest_line(case: Case) -> Evidence | None:
+    return case.phases.newest or case.freshness.bring_up
+
+
+def newest_evidence(case: Case) -> tuple[Evidence, ...]:
+    return present(case.scheduler.state_evidence, newest_line(case))
+
+
+def running_evidence(case: Case, *signs: Evidence) -> tuple[Evidence, ...]:
+    """The signs, the state poll, the open phase's own line and the newest progress."""
+    phase = case.phases.innermost
+    opened = phase.evidence if phase else case.phases.newest
+    return present(*signs, case.scheduler.state_evidence, opened, *stall(case).evidence)
+
+
+def present(*evidence: Evidence | None) -> tuple[Evidence, ...]:
+    return tuple(dict.fromkeys(item for item in evidence if item is not None))
+
+
+def notes_of(case: Case) -> tuple[str, ...]:
+    """A lone watchdog line or a barrier snapshot, progress after it: not a wedge; noted (rule 7). So are handled
+    errors."""
+    told = [f"{excuse.name}: {excuse.why}" for excuse in NOTED if excuse.shows(case) is not None]
+    if case.faults.noted:
+        told.append(f"the newest handled error is {cause_words(case.faults.noted[-1])}")
+    return tuple(told)
+
+
+def standing_sign(case: Case) -> tuple[str, ...]:
+    """The hang signature that a fresh job shows, too young to weigh."""
+    sign = signature(case)
+    return () if sign is None else (f"watched: {sign.says}, with {stall_words(case)}",)
+
+
+def unread_homes(case: Case) -> tuple[Gap, ...]:
+    gaps = []
+    if not any(case.coverage.was_read(kind) for kind in AGGREGATED):
+        gaps.append(Gap("the aggregated log", why_unread(case, AGGREGATED)))
+    if not any(case.coverage.was_read(kind) for kind in ACTORS):
+        gaps.append(Gap("the per-actor Ray logs", why_unread(case, ACTORS)))
+    return tuple(gaps)
+
+
+def why_unread(case: Case, kinds: tuple[SourceKind, ...]) -> str:
+    names = [name for name, source in case.coverage.sources.items() if source.kind in kinds]
+    failures = [f"{name}: {why}" for name, why in case.coverage.failures if name in names]
+    return "; ".join(failures[:3]) if failures else "no such file is in the capture"

@@ -1,0 +1,32 @@
+"""Is the job over? One answer for all gates (GATES, Gate A rules 2–4): B, C and D are N/A once it is."""
+
+from extractors.polls import JobState
+from extractors.record import Evidence
+from state.case import Case
+from state.policy import EMPTY_PODS_MIN_APART, SECOND_US
+from state.trackers.scheduler import living_pods
+
+
+def job_over(case: Case) -> Evidence | None:
+    """The record that shows the job over: a terminal state; a running state whose pod list was empty twice, two
+    minutes apart; or a record that vanished while the pod list, read separately, is empty. None where nothing does."""
+    seen = case.scheduler
+    if seen.state is None:
+        return None
+    if seen.state.state.over:
+        return seen.over_evidence or seen.state_evidence
+    if seen.state.state is JobState.ABSENT:
+        return _vanished(case)
+    times = seen.empty_pods_us
+    if len(times) > 1 and max(times) - min(times) >= EMPTY_PODS_MIN_APART * SECOND_US:
+        return seen.first_empty_pods_evidence or seen.pods_evidence
+    return None
+
+
+def _vanished(case: Case) -> Evidence | None:
+    seen = case.scheduler
+    if not seen.seen_before or seen.pods is None or living_pods(seen.pods):
+        return None
+    if seen.pods_us is None or seen.absent_since_us is None or seen.pods_us < seen.absent_since_us:
+        return None
+    return seen.pods_evidence

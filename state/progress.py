@@ -1,0 +1,91 @@
+"""What counts as progress of the trainer, and the same line seen in two homes (GATES, Words)."""
+
+from typing import ClassVar
+
+import msgspec
+
+from extractors.metrics import StepMetrics
+from extractors.record import Observation
+from extractors.trainer import (
+    BufferProgress,
+    CheckpointSaved,
+    ForwardEntered,
+    OptimizerStepped,
+    PhaseFinished,
+    PhaseStarted,
+    PolicyProgress,
+    RolloutBatch,
+    StepCompleted,
+    StepProgress,
+    TrainingDone,
+    WeightsUpdated,
+)
+from state.policy import SECOND_US
+
+ADVANCES: tuple[type, ...] = (
+    PhaseStarted,
+    StepCompleted,
+    ForwardEntered,
+    RolloutBatch,
+    OptimizerStepped,
+    WeightsUpdated,
+    CheckpointSaved,
+    StepMetrics,
+    TrainingDone,
+)
+"""Signals that prove that their component moved on. `PhaseFinished` is progress too, but it is also printed while an
+exception propagates, so it proves no recovery."""
+
+PROGRESS: tuple[type, ...] = (*ADVANCES, PhaseFinished)
+BARS: tuple[type, ...] = (BufferProgress, StepProgress, PolicyProgress)
+"""Bars whose rise is progress and whose repetition is a heartbeat."""
+
+ECHO_SECONDS = 2.0
+"""The same line's own times in two homes differ by less: prefixes are cut to whole seconds."""
+
+
+def own_us(observation: Observation) -> int:
+    """The line's own time, or the effective one where it has none."""
+    own = observation.evidence.at_us
+    return observation.at_us if own is None else own
+
+
+class Bar(msgspec.Struct):
+    """The newest count of a progress bar, by its lines' own time."""
+
+    count: int
+    own_us: int
+
+    def rises(self, count: int, at_us: int) -> bool:
+        """Folds a line of the bar; true when the count has risen. An older line (a late copy) says nothing."""
+        if at_us < self.own_us:
+            return False
+        risen = count > self.count
+        self.count, self.own_us = count, at_us
+        return risen
+
+
+class _Heard(msgspec.Struct):
+    key: str
+    own_us: int
+    sources: list[str]
+
+
+class Echoes(msgspec.Struct):
+    """Tells a second home's copy of a line from a second line. Bound: the newest 32 lines."""
+
+    KEPT: ClassVar[int] = 32
+    heard: list[_Heard] = []
+
+    def repeats(self, key: str, observation: Observation) -> bool:
+        """Whether this line (by its key) was already heard in another home; remembers it."""
+        at_us, source = own_us(observation), observation.evidence.source
+        for line in reversed(self.heard):
+            near = abs(line.own_us - at_us) <= ECHO_SECONDS * SECOND_US
+            if line.key == key and near and source not in line.sources:
+                line.sources.append(source)
+                return True
+        self.heard.append(_Heard(key, at_us, [source]))
+        if len(self.heard) > self.KEPT:
+            del self.heard[0]
+        return False

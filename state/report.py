@@ -1,0 +1,214 @@
+"""Output records (CONTRACT §3) and the supervisor's text layout (§4), from verdicts."""
+
+import hashlib
+from typing import Any
+
+import orjson
+
+from extractors.clocks import write_iso
+from extractors.quoting import masked
+from extractors.record import Evidence
+from state.case import Case
+from state.causes import CAUSES, Transient
+from state.gate import Gap, Ruling
+from state.verdict import NamedCause, Verdict
+
+SCHEMA = "wedgewatch/1"
+GATE_TITLES = {"A": "liveness", "B": "resources", "C": "rollouts", "D": "dynamics"}
+OUTPUT_LIMIT = 4_000
+"""Characters of a failed command's output that a record carries; its poll record holds all of it."""
+
+
+def gate_record(case: Case, letter: str, ruling: Ruling, stage: str) -> dict[str, Any]:
+    """A record of kind `gate`."""
+    head = {"schema": SCHEMA, "kind": "gate", "job": case.job, "at": write_iso(case.now_us)}
+    return _identified({**head, "gate": letter, **_ruling(ruling, stage)})
+
+
+def verdict_record(case: Case, verdict: Verdict, final: bool) -> dict[str, Any]:
+    """A record of kind `verdict`. `captured`, where the evidence lies, does not count for its id."""
+    facts = case.facts.facts
+    stage = str(verdict.stage)
+    record = {
+        "schema": SCHEMA,
+        "kind": "verdict",
+        "job": case.job,
+        "at": write_iso(case.now_us),
+        "captured": case.facts.captured,
+        "cluster": facts.cluster,
+        "model": facts.model,
+        "geometry": facts.geometry,
+        "stage": stage,
+        "step": {"done": case.freshness.step_done, "of": case.freshness.step_of},
+        "verdict": str(verdict.decision),
+        "confidence": str(verdict.confidence),
+        "terminal": verdict.terminal,
+        "final": final,
+        "restarts": _restarts(case),
+        "gates": {letter: {"gate": letter, **_ruling(r, stage)} for letter, r in verdict.rulings.items()},
+        "cause": _cause(verdict.cause),
+        "reasoning": masked(verdict.reasoning),
+        "next_steps": [masked(step) for step in verdict.next_steps],
+        "flip_signal": _flip(verdict),
+        "duty_cycle": case.duty_cycle.record(),
+        "slots": case.bursts.record(),
+        "coverage": _coverage(case),
+    }
+    return _identified(record)
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """One JSON line, without its newline."""
+    return orjson.dumps(record)
+
+
+def _identified(record: dict[str, Any]) -> dict[str, Any]:
+    content = {key: value for key, value in record.items() if key != "captured"}
+    digest = hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+    return {**record, "id": digest}
+
+
+def _ruling(ruling: Ruling, stage: str) -> dict[str, Any]:
+    return {
+        "status": str(ruling.status),
+        "condition": ruling.condition,
+        "stage": stage,
+        "reason": masked("; ".join((ruling.reason, *ruling.notes))),
+        "evidence": [evidence_record(item) for item in ruling.evidence],
+        "missing": [_gap(gap) for gap in ruling.missing],
+        "fix": masked(ruling.fix) or None,
+    }
+
+
+def evidence_record(evidence: Evidence) -> dict[str, Any]:
+    """One piece of evidence, secrets masked."""
+    record = {
+        "signal": evidence.signal,
+        "source": evidence.source,
+        "line": evidence.line,
+        "offset": evidence.offset,
+        "at": None if evidence.at_us is None else write_iso(evidence.at_us),
+        "quote": masked(evidence.quote),
+    }
+    if evidence.searched:
+        record["searched"] = evidence.searched
+    return record
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    return {
+        "evidence": gap.what,
+        "why": gap.why,
+        "command": list(gap.command) or None,
+        "exit": gap.exit,
+        "output": masked(gap.output[:OUTPUT_LIMIT]),
+    }
+
+
+def _cause(cause: NamedCause | None) -> dict[str, Any] | None:
+    if cause is None:
+        return None
+    known = CAUSES.get(cause.code)
+    transient = {Transient.YES: True, Transient.NO: False}.get(known.transient) if known else None
+    return {
+        "code": cause.code,
+        "transient": transient,
+        "evidence": [evidence_record(item) for item in cause.evidence],
+        "cascade": cause.cascade,
+    }
+
+
+def _restarts(case: Case) -> dict[str, Any]:
+    view = case.restarts
+    return {
+        "burned": view.burned,
+        "max": view.max,
+        "remaining": view.remaining,
+        "pattern": str(view.pattern),
+        "fingerprint": view.fingerprint or None,
+        "evidence": [evidence_record(item) for item in view.evidence],
+    }
+
+
+def _flip(verdict: Verdict) -> dict[str, Any] | None:
+    flip = verdict.flip
+    if flip is None:
+        return None
+    before = None if flip.before_us is None else write_iso(flip.before_us)
+    return {"says": flip.says, "signal": flip.signal, "before": before}
+
+
+def _coverage(case: Case) -> dict[str, Any]:
+    return {
+        source: {
+            "lines": seen.lines,
+            "from": None if seen.from_us is None else write_iso(seen.from_us),
+            "to": None if seen.to_us is None else write_iso(seen.to_us),
+            "complete": seen.complete,
+            "gaps": list(seen.gaps),
+            "late": seen.late,
+            "unparsed": seen.unparsed,
+        }
+        for source, seen in sorted(case.coverage.sources.items())
+    }
+
+
+def text_report(record: dict[str, Any]) -> str:
+    """The text layout of a verdict record."""
+    named = ", ".join(str(record[key]) for key in ("model", "geometry", "stage") if record[key])
+    lines = [
+        f"RL-JOB-HEALTH — {record['job']}  ({named})   captured: {record['captured']}",
+        "",
+        f"VERDICT: {record['verdict']:<10} confidence: {record['confidence']}",
+        "Evidence I actually read:",
+        *_evidence_lines(record),
+        _restart_line(record["restarts"]),
+        "",
+    ]
+    for letter, gate in record["gates"].items():
+        label = f"Gate {letter} ({GATE_TITLES[letter]}):"
+        lines.append(f"{label:<20} {gate['status']} — {gate['condition']}: {gate['reason']}")
+    lines += _missing_lines(record)
+    flip = record["flip_signal"]
+    lines += [
+        "",
+        f"REASONING: {record['reasoning']}",
+        f"NEXT STEPS: {' '.join(record['next_steps'])}",
+        f"FLIP SIGNAL: {'none: the job is over' if flip is None else _flip_line(flip)}",
+    ]
+    return "\n".join(lines)
+
+
+def _evidence_lines(record: dict[str, Any]) -> list[str]:
+    seen: dict[tuple[str, int, str], str] = {}
+    groups = [gate["evidence"] for gate in record["gates"].values()]
+    groups.append(record["cause"]["evidence"] if record["cause"] else [])
+    groups.append(record["restarts"]["evidence"])
+    for item in (item for group in groups for item in group):
+        searched = f"  [{item['searched']}]" if "searched" in item else ""
+        key = (item["source"], item["line"], searched)
+        seen.setdefault(key, f"  {item['source']}:{item['line']}  {item['at'] or '-'}  {item['quote']}{searched}")
+    return list(seen.values()) or ["  none"]
+
+
+def _restart_line(restarts: dict[str, Any]) -> str:
+    most = "?" if restarts["max"] is None else restarts["max"]
+    remaining = "?" if restarts["remaining"] is None else restarts["remaining"]
+    return f"Restarts: {restarts['burned']}/{most} burned, {remaining} remaining — {restarts['pattern']}"
+
+
+def _missing_lines(record: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for letter, gate in record["gates"].items():
+        for gap in gate["missing"]:
+            lines.append(f"  missing for {letter}: {gap['evidence']} — {gap['why']}")
+            if gap["command"]:
+                lines.append(f"    command: {' '.join(gap['command'])}   exit: {gap['exit']}")
+            if gap["output"]:
+                lines += [f"    output: {line}" for line in gap["output"].splitlines()[:20]]
+    return ["", "What could not be had:", *lines] if lines else []
+
+
+def _flip_line(flip: dict[str, Any]) -> str:
+    before = f" before {flip['before']}" if flip["before"] else ""
+    return f"{flip['says']} (signal {flip['signal']}{before})"

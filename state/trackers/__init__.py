@@ -1,0 +1,1 @@
+"""Trackers: each remembers one matter, folds beats, shows an immutable view."""

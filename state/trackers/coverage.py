@@ -1,0 +1,183 @@
+"""Which sources were read, to where, and which could not be. Nothing is concluded from emptiness.
+
+Bounds: one entry a file, all files of a trial archive or folder being one; 64 failures; 64 actor classes.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import msgspec
+
+from extractors.record import Evidence, Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
+from state.policy import SECOND_US
+from state.tracker import AttemptStarted, ShowingTracker
+from state.trackers.facts import JobDeclared
+
+FAILURES_KEPT = 64
+ACTORS_KEPT = 64
+LATE_AFTER = 5.0
+"""A line is late where it stands so many seconds later in the job's stream than its own time says."""
+
+
+class Reading(StrEnum):
+    """How far a source, or a home of sources, has been read. READING counts as read up to now."""
+
+    UNSEEN = "unseen"
+    READING = "reading"
+    READ = "read"
+    UNREADABLE = "unreadable"
+
+
+_MADE_BY_THE_SHARD = frozenset({SourceSeen, SourceEnded, SourceFailed, JobDeclared, AttemptStarted})
+_BEST = (Reading.UNSEEN, Reading.UNREADABLE, Reading.READING, Reading.READ)
+
+
+class SourceCoverage(msgspec.Struct, frozen=True):
+    """One file. lines and unparsed are known at its end; newest is the newest place that was read in it."""
+
+    kind: SourceKind
+    reading: Reading
+    lines: int = 0
+    from_us: int | None = None
+    to_us: int | None = None
+    complete: bool = True
+    gaps: tuple[str, ...] = ()
+    late: int = 0
+    unparsed: int = 0
+    newest: Evidence | None = None
+
+
+class CoverageView(msgspec.Struct, frozen=True):
+    """sources by path; homes by kind (the best reading among its sources); failures as (source, why); actors is the
+    first line of each actor class."""
+
+    sources: dict[str, SourceCoverage]
+    homes: dict[SourceKind, Reading]
+    failures: tuple[tuple[str, str], ...] = ()
+    actors: dict[str, Evidence] = {}
+
+    def was_read(self, kind: SourceKind) -> bool:
+        """Whether a source of this home has been read up to now."""
+        return self.homes.get(kind, Reading.UNSEEN) in (Reading.READING, Reading.READ)
+
+    def absence(self, kind: SourceKind, searched: str) -> Evidence | None:
+        """Evidence that this home was searched: its newest place read, saying what was looked for and how far."""
+        places = [s for s in self.sources.values() if s.kind is kind and s.newest is not None]
+        if not places:
+            return None
+        newest = max((s.newest for s in places if s.newest), key=lambda e: (e.at_us or 0, e.source, e.offset))
+        return msgspec.structs.replace(
+            newest, signal="absence", searched=f"{searched}: none in {len(places)} file(s), up to here"
+        )
+
+
+class CoverageTracker(ShowingTracker):
+    """Notes each source's begin, end and failure, and the newest place read in it."""
+
+    sources: dict[str, SourceCoverage] = {}
+    failures: list[tuple[str, str]] = []
+    actors: dict[str, Evidence] = {}
+    newest: dict[str, Evidence] = {}
+    late: dict[str, int] = {}
+    shown: CoverageView | None = None
+
+    def _every(self, observation: Observation) -> None:
+        if type(observation.signal) in _MADE_BY_THE_SHARD:
+            return
+        evidence = observation.evidence
+        self.newest[evidence.source] = evidence
+        if evidence.at_us is not None and observation.at_us - evidence.at_us > LATE_AFTER * SECOND_US:
+            self.late[evidence.source] = self.late.get(evidence.source, 0) + 1
+        actor = observation.origin.actor
+        if actor and actor not in self.actors and len(self.actors) < ACTORS_KEPT:
+            self.actors[actor] = evidence
+
+    def _seen(self, observation: Observation) -> None:
+        kind = observation.signal.kind
+        name = entry_name(observation.evidence.source, kind)
+        known = self.sources.get(name)
+        if known is None or known.reading is Reading.UNREADABLE:
+            self._keep(name, SourceCoverage(kind, Reading.READING))
+
+    def _ended(self, observation: Observation) -> None:
+        ended: SourceEnded = observation.signal
+        name = entry_name(observation.evidence.source, ended.kind)
+        known = self.sources.get(name) or SourceCoverage(ended.kind, Reading.READING)
+        trials = ended.kind is SourceKind.TRIAL
+        self._keep(
+            name,
+            msgspec.structs.replace(
+                known,
+                reading=Reading.READ,
+                lines=ended.lines + (known.lines if trials else 0),
+                unparsed=ended.unparsed + (known.unparsed if trials else 0),
+                complete=ended.complete and (known.complete or not trials),
+                gaps=_with(known.gaps, ended.gap),
+            ),
+        )
+
+    def _failed(self, observation: Observation) -> None:
+        failed: SourceFailed = observation.signal
+        source = observation.evidence.source
+        if len(self.failures) < FAILURES_KEPT:
+            self.failures.append((source, failed.why))
+        name = entry_name(source, failed.kind)
+        known = self.sources.get(name)
+        if known is None and failed.whole:
+            self._keep(name, SourceCoverage(failed.kind, Reading.UNREADABLE, complete=False, gaps=(failed.why,)))
+        else:
+            known = known or SourceCoverage(failed.kind, Reading.READING)
+            self._keep(name, msgspec.structs.replace(known, complete=False, gaps=_with(known.gaps, failed.why)))
+
+    def _keep(self, name: str, coverage: SourceCoverage) -> None:
+        self.sources[name] = coverage
+        self.shown = None
+
+    def view(self) -> CoverageView:
+        """The sources as they were read so far."""
+        if self.newest:
+            self._settle()
+        if self.shown is None:
+            homes: dict[SourceKind, Reading] = {}
+            for source in self.sources.values():
+                homes[source.kind] = max(homes.get(source.kind, Reading.UNSEEN), source.reading, key=_BEST.index)
+            self.shown = CoverageView(dict(self.sources), homes, tuple(self.failures), dict(self.actors))
+        return self.shown
+
+    def _settle(self) -> None:
+        for source, evidence in self.newest.items():
+            name = source if source in self.sources else entry_name(source, SourceKind.TRIAL)
+            known = self.sources.get(name)
+            if known is not None:
+                self._keep(name, _read_to(known, evidence, self.late.get(source, 0)))
+        self.newest, self.late = {}, {}
+
+    EVERY: ClassVar[Callable[[Any, Observation], None] | None] = _every
+    FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
+        SourceSeen: _seen,
+        SourceEnded: _ended,
+        SourceFailed: _failed,
+    }
+
+
+def entry_name(source: str, kind: SourceKind) -> str:
+    """The entry that a source is counted in: itself, or the archive or folder of a trial's file."""
+    if kind is not SourceKind.TRIAL:
+        return source
+    return source.split("!", 1)[0].split("/", 1)[0]
+
+
+def _with(gaps: tuple[str, ...], gap: str) -> tuple[str, ...]:
+    return gaps if not gap or gap in gaps else (*gaps, gap)[-FAILURES_KEPT:]
+
+
+def _read_to(known: SourceCoverage, evidence: Evidence, late: int) -> SourceCoverage:
+    times = [at for at in (known.from_us, known.to_us, evidence.at_us) if at is not None]
+    return msgspec.structs.replace(
+        known,
+        newest=evidence,
+        from_us=min(times) if times else None,
+        to_us=max(times) if times else None,
+        late=known.late + late,
+    )

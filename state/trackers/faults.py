@@ -1,0 +1,244 @@
+"""The errors of the attempt in time: the first cause, what it explains, and what was handled (GATES, Causal roles).
+
+Bounds: the earliest 64 and the newest 64 events, 16 confirming lines, 8 homes an event.
+"""
+
+from bisect import insort
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from extractors.catalogue import CATALOGUE
+from extractors.harbor import BatchCompleted, TrajectoryPassed
+from extractors.metrics import StepMetrics
+from extractors.pattern import Role
+from extractors.polls import PodsPolled
+from extractors.record import Evidence, Observation, Origin, SourceKind, SourceSeen
+from extractors.signal import Fault, Teardown
+from extractors.trainer import StepCompleted, TrainingDone
+from extractors.vllm import EngineLoad
+from state import causality
+from state.policy import SECOND_US
+from state.progress import ADVANCES, PROGRESS, own_us
+from state.tracker import AttemptStarted, ShowingTracker
+
+EARLIEST_KEPT = 64
+NEWEST_KEPT = 64
+CONFIRMS_KEPT = 16
+NOTED_KEPT = 16
+SOURCES_KEPT = 8
+SAME_FAULT_SECONDS = 10.0
+"""The same fault's own times in two homes differ by less."""
+RECOVERED_AFTER_STEPS = 2
+"""So many steps banked after an error show that the job moved on, whichever component it was."""
+
+
+class FaultEvent(msgspec.Struct, frozen=True):
+    """One error of one process, seen in one or more homes. own_us is the time the line itself gives.
+
+    count adds de-duplicated copies; sources are the places it was read in (the first is the one to quote);
+    handled says that the same component moved on afterwards, handled_by shows it.
+    """
+
+    fault: Fault
+    role: Role
+    own_us: int
+    origin: Origin
+    sources: tuple[Evidence, ...]
+    count: int = 1
+    handled: bool = False
+    handled_by: Evidence | None = None
+
+
+class FaultsView(msgspec.Struct, frozen=True):
+    """events in time (bounded: the earliest 64 and newest 64 of the attempt). first is the first cause by time that
+    nothing explains and nobody handled, None when there is none; cascade counts the later errors that it explains.
+    hang is the newest unhandled hang signature, abort the newest that itself ended a policy process. confirms are
+    the confirming lines (a kernel OOM, an OOMKilled). noted are faults that were handled or stood alone."""
+
+    events: tuple[FaultEvent, ...] = ()
+    first: FaultEvent | None = None
+    cascade: int = 0
+    hang: FaultEvent | None = None
+    abort: FaultEvent | None = None
+    confirms: tuple[FaultEvent, ...] = ()
+    noted: tuple[FaultEvent, ...] = ()
+    total: int = 0
+
+
+class FaultsTracker(ShowingTracker):
+    """Events in the order of their own time, merged across homes; marked as handled where their component moves on.
+
+    What they come to (first cause, cascade, hang) is worked out in state/causality.py when the view is asked for.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    events: list[FaultEvent] = []
+    confirms: list[FaultEvent] = []
+    total: int = 0
+    crowded_out: int = 0
+    aggregated: list[str] = []
+    teardown_us: int | None = None
+    done_us: int | None = None
+    progress_us: int | None = None
+    steps: list[tuple[int, int]] = []
+    shown: FaultsView | None = None
+
+    def _fault(self, observation: Observation) -> None:
+        known = CATALOGUE.by_name.get(observation.pattern)
+        role = (known.role if known is not None else None) or Role.ROOT
+        if role is not Role.BENIGN:
+            self._occurred(observation.signal, role, observation)
+
+    def _pods(self, observation: Observation) -> None:
+        polled: PodsPolled = observation.signal
+        for pod in polled.pods:
+            told = any(event.fault.entity == pod.name for event in self.confirms)
+            if not told and "OOMKilled" in (pod.reason, pod.status):
+                self._occurred(Fault("host_oom", "OOMKilled", entity=pod.name), Role.CONFIRMS, observation)
+
+    def _occurred(self, fault: Fault, role: Role, observation: Observation) -> None:
+        self.shown = None
+        self.total += observation.repeated
+        event = FaultEvent(
+            fault,
+            role,
+            own_us(observation),
+            observation.origin,
+            (observation.evidence,),
+            observation.repeated,
+        )
+        if role is Role.CONFIRMS:
+            self.confirms = [*self.confirms, event][-CONFIRMS_KEPT:]
+        elif not self._merged(event):
+            insort(self.events, event, key=lambda known: known.own_us)
+            if len(self.events) > EARLIEST_KEPT + NEWEST_KEPT:
+                self.crowded_out += self.events.pop(EARLIEST_KEPT).count
+
+    def _merged(self, event: FaultEvent) -> bool:
+        """Whether the event is one already on file: read in a second home, or said again before any progress."""
+        source = event.sources[0]
+        for place in range(len(self.events) - 1, -1, -1):
+            known = self.events[place]
+            if known.own_us < event.own_us - causality.AGAIN_US:
+                return False
+            if known.handled or not causality.same_fault(known, event):
+                continue
+            elsewhere = source.source not in [one.source for one in known.sources]
+            if elsewhere and abs(known.own_us - event.own_us) <= SAME_FAULT_SECONDS * SECOND_US:
+                self.events[place] = _in_both_homes(known, event)
+                return True
+            if not elsewhere and (self.progress_us is None or self.progress_us < known.own_us <= event.own_us):
+                self.events[place] = msgspec.structs.replace(known, count=known.count + event.count)
+                return True
+        return False
+
+    def _moved(self, observation: Observation) -> None:
+        at_us = own_us(observation)
+        if self.progress_us is None or at_us > self.progress_us:
+            self.progress_us = at_us
+        if type(observation.signal) in ADVANCES:
+            self.teardown_us = None
+            if self.events:
+                self._recovered(observation, at_us)
+
+    def _stepped(self, observation: Observation) -> None:
+        self._moved(observation)
+        step: int = observation.signal.step
+        if (self.steps and self.steps[-1][0] >= step) or getattr(observation.signal, "kind", "train") != "train":
+            return
+        self.steps = [*self.steps, (step, own_us(observation))][-RECOVERED_AFTER_STEPS:]
+        if len(self.steps) == RECOVERED_AFTER_STEPS:
+            since_us = self.steps[0][1]
+            self._mark(observation.evidence, lambda event: event.own_us < since_us)
+
+    def _recovered(self, observation: Observation, at_us: int) -> None:
+        component = causality.component(observation.origin)
+        self._mark(
+            observation.evidence,
+            lambda event: causality.component(event.origin) == component and event.own_us < at_us - SECOND_US,
+        )
+
+    def _engine(self, observation: Observation) -> None:
+        if self.events and observation.signal.generation_rate > 0:
+            self._recovered(observation, own_us(observation))
+
+    def _coordinator(self, observation: Observation) -> None:
+        if self.events:
+            self._recovered(observation, own_us(observation))
+
+    def _mark(self, shown_by: Evidence, moved_on: Callable[[FaultEvent], bool]) -> None:
+        for place, event in enumerate(self.events):
+            if not event.handled and moved_on(event):
+                self.events[place] = msgspec.structs.replace(event, handled=True, handled_by=shown_by)
+                self.shown = None
+
+    def _torn_down(self, observation: Observation) -> None:
+        if self.teardown_us is None:
+            self.teardown_us, self.shown = own_us(observation), None
+
+    def _done(self, observation: Observation) -> None:
+        self._moved(observation)
+        if self.done_us is None:
+            self.done_us, self.shown = own_us(observation), None
+
+    def _home(self, observation: Observation) -> None:
+        if observation.signal.kind in (SourceKind.AGGREGATED, SourceKind.POD, SourceKind.SLURM):
+            self.aggregated.append(observation.evidence.source)
+
+    def _attempt(self, observation: Observation) -> None:
+        self.events, self.confirms, self.steps = [], [], []
+        self.total = self.crowded_out = 0
+        self.teardown_us = self.done_us = self.progress_us = self.shown = None
+
+    def view(self) -> FaultsView:
+        """What the errors come to."""
+        if self.shown is None:
+            self.shown = self._weighed()
+        return self.shown
+
+    def _weighed(self) -> FaultsView:
+        events, confirms = tuple(self.events), tuple(self.confirms)
+        first = causality.first_cause(events, confirms, self.teardown_us, self.done_us)
+        cascade = causality.explained_by(first, events, frozenset(self.aggregated)) + self.crowded_out if first else 0
+        noted = tuple(event for event in events if event.handled)[-NOTED_KEPT:]
+        return FaultsView(
+            events=events,
+            first=first,
+            cascade=cascade,
+            hang=causality.newest_hang(events),
+            abort=causality.newest_abort(events),
+            confirms=confirms,
+            noted=noted,
+            total=self.total,
+        )
+
+    FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
+        **dict.fromkeys(PROGRESS, _moved),
+        Fault: _fault,
+        PodsPolled: _pods,
+        StepCompleted: _stepped,
+        StepMetrics: _stepped,
+        TrainingDone: _done,
+        EngineLoad: _engine,
+        BatchCompleted: _coordinator,
+        TrajectoryPassed: _coordinator,
+        Teardown: _torn_down,
+        SourceSeen: _home,
+        AttemptStarted: _attempt,
+    }
+
+
+def _in_both_homes(known: FaultEvent, event: FaultEvent) -> FaultEvent:
+    """One event of two. The more telling pattern's fault is kept: the one that names a site and a rank."""
+    origin = known.origin if known.origin.actor else event.origin
+    fault = known.fault if known.fault.rank is not None or event.fault.rank is None else event.fault
+    return msgspec.structs.replace(
+        known,
+        fault=fault,
+        origin=origin,
+        sources=(*known.sources, *event.sources)[:SOURCES_KEPT],
+        count=max(known.count, event.count),
+    )

@@ -1,0 +1,249 @@
+"""The trainer's open phases, the stage they name, and the allowance that the run's own cadence gives (GATES, Words).
+
+Bounds: 32 open phases, 128 phase names, 256 configuration keys.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from extractors.facts import ConfigFacts
+from extractors.metrics import StepMetrics
+from extractors.record import Evidence, Observation
+from extractors.signal import Fault
+from extractors.trainer import (
+    CheckpointSaved,
+    OptimizerStepped,
+    PhaseFinished,
+    PhaseStarted,
+    RolloutBatch,
+    StepCompleted,
+    TrainingDone,
+    WeightsUpdated,
+)
+from state.policy import CADENCE_FACTOR, PHASE_STAGES, SECOND_US, STAGE_FLOORS, UNSEEN_PHASE_FACTOR, Stage
+from state.progress import Echoes, own_us
+from state.tracker import AttemptStarted, ShowingTracker
+from state.trackers.facts import JobDeclared
+from state.wording import span
+
+OPEN_KEPT = 32
+NAMES_KEPT = 128
+CONFIGURATION_KEPT = 256
+FAILED_WITHIN = 1.0
+"""An exception stands within so many seconds of the `Finished` line that it wrote while passing through."""
+
+STEP = "step"
+INTERLEAVED = "generate"
+"""The phase that a producer task of the one-step-off trainer opens beside the trainer's own stack."""
+
+
+class OpenPhase(msgspec.Struct, frozen=True):
+    """A phase that started and has not finished."""
+
+    name: str
+    started_us: int
+    evidence: Evidence
+
+
+class PhasesView(msgspec.Struct, frozen=True):
+    """open is outermost first. opened says that a trainer phase has opened in this attempt. newest is the newest
+    phase-timer or step line, done the training-done line. longest maps a phase to its longest completed seconds in
+    this attempt (or an earlier one of the same configuration), counts to how often it completed.
+
+    allowance_seconds is what the innermost open phase may take without progress, allowance_source says in words
+    where that comes from.
+    """
+
+    stage: Stage = Stage.BRING_UP
+    open: tuple[OpenPhase, ...] = ()
+    opened: bool = False
+    newest: Evidence | None = None
+    newest_us: int | None = None
+    done: Evidence | None = None
+    done_us: int | None = None
+    longest: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    allowance_seconds: float = 3600.0
+    allowance_source: str = "bring-up floor of 60 min"
+
+    @property
+    def innermost(self) -> OpenPhase | None:
+        """The innermost open phase."""
+        return self.open[-1] if self.open else None
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """A phase's newest end. longest_before is what it would go back to if an exception wrote the line."""
+
+    name: str
+    own_us: int
+    pid: int
+    longest_before: float | None
+
+
+class PhasesTracker(ShowingTracker):
+    """A stack of open phases.
+
+    `Started` pushes (a phase does not nest in itself), `Finished` pops its phase and what was opened inside it. Where
+    nothing is open between two phases, the stage is that of the newest phase. What an exception closed does not count
+    as completed.
+    """
+
+    open: list[OpenPhase] = []
+    stage: Stage = Stage.BRING_UP
+    newest: Evidence | None = None
+    newest_us: int | None = None
+    done: Evidence | None = None
+    done_us: int | None = None
+    longest: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    carried: dict[str, float] = {}
+    configuration: dict[str, str] = {}
+    carried_configuration: dict[str, str] = {}
+    expect: dict[str, float] = {}
+    last: Completion | None = None
+    echoes: Echoes = msgspec.field(default_factory=Echoes)
+    shown: PhasesView | None = None
+
+    def _started(self, observation: Observation) -> None:
+        name = observation.signal.phase
+        if self.echoes.repeats(f"+{name}", observation):
+            return
+        kept = [phase for phase in self.open if phase.name != name and (name != STEP or phase.name == INTERLEAVED)]
+        self.open = [*kept, OpenPhase(name, observation.at_us, observation.evidence)][-OPEN_KEPT:]
+        if name != STEP:
+            self.stage = PHASE_STAGES.get(name, Stage.TRAINING)
+        elif self.stage in (Stage.BRING_UP, Stage.OVER):
+            self.stage = Stage.GENERATION
+        self.done = self.done_us = None
+        self._newest(observation)
+
+    def _finished(self, observation: Observation) -> None:
+        name = observation.signal.phase
+        if self.echoes.repeats(f"-{name}", observation):
+            return
+        self._close(name)
+        self._completed(name, observation.signal.seconds, observation)
+        if (innermost := self.open[-1] if self.open else None) and innermost.name != STEP:
+            self.stage = PHASE_STAGES.get(innermost.name, Stage.TRAINING)
+        self._newest(observation)
+
+    def _close(self, name: str) -> None:
+        places = [place for place, phase in enumerate(self.open) if phase.name == name]
+        if places:
+            inner = self.open[places[-1] + 1 :]
+            self.open = self.open[: places[-1]] + [phase for phase in inner if phase.name == INTERLEAVED]
+
+    def _completed(self, name: str, seconds: float, observation: Observation) -> None:
+        before = self.longest.get(name)
+        if before is None and len(self.longest) >= NAMES_KEPT:
+            return
+        self.longest[name] = max(before or 0.0, seconds)
+        self.counts[name] = self.counts.get(name, 0) + 1
+        self.last = Completion(name, own_us(observation), observation.origin.pid, before)
+
+    def _fault(self, observation: Observation) -> None:
+        last = self.last
+        if last is None or (last.pid != observation.origin.pid and observation.origin.pid):
+            return
+        if abs(own_us(observation) - last.own_us) > FAILED_WITHIN * SECOND_US:
+            return
+        self.last = None
+        self.counts[last.name] -= 1
+        if last.longest_before is None:
+            del self.longest[last.name]
+        else:
+            self.longest[last.name] = last.longest_before
+        self.shown = None
+
+    def _newest(self, observation: Observation) -> None:
+        self.newest, self.newest_us = observation.evidence, observation.at_us
+        self.shown = None
+
+    def _done(self, observation: Observation) -> None:
+        self._newest(observation)
+        if self.done is None:
+            self.done, self.done_us = observation.evidence, observation.at_us
+        self.stage = Stage.OVER
+
+    def _declared(self, observation: Observation) -> None:
+        self.expect = dict(observation.signal.facts.expect)
+        self.shown = None
+
+    def _configured(self, observation: Observation) -> None:
+        said: ConfigFacts = observation.signal
+        for fact in said.facts:
+            if len(self.configuration) < CONFIGURATION_KEPT:
+                self.configuration.setdefault(fact.key, fact.value)
+        self.shown = None
+
+    def _attempt(self, observation: Observation) -> None:
+        if self.longest or self.configuration:
+            self.carried, self.carried_configuration = self._durations(), self.configuration
+        self.open, self.stage, self.longest, self.counts, self.configuration = [], Stage.BRING_UP, {}, {}, {}
+        self.newest = self.newest_us = self.done = self.done_us = self.last = self.shown = None
+
+    def _durations(self) -> dict[str, float]:
+        """The longest durations, those of the attempt before included where its configuration was the same."""
+        before = self.carried_configuration
+        if any(before.get(key, value) != value for key, value in self.configuration.items()):
+            return dict(self.longest)
+        names = self.carried.keys() | self.longest.keys()
+        return {name: max(self.carried.get(name, 0.0), self.longest.get(name, 0.0)) for name in sorted(names)}
+
+    def view(self) -> PhasesView:
+        """The open phases, their stage and their allowance."""
+        if self.shown is None:
+            longest = self._durations()
+            seconds, source = allowance(self.stage, self.open[-1].name if self.open else "", longest, self.expect)
+            self.shown = PhasesView(
+                stage=self.stage,
+                open=tuple(self.open),
+                opened=self.newest is not None,
+                newest=self.newest,
+                newest_us=self.newest_us,
+                done=self.done,
+                done_us=self.done_us,
+                longest=longest,
+                counts=dict(self.counts),
+                allowance_seconds=seconds,
+                allowance_source=source,
+            )
+        return self.shown
+
+    FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
+        PhaseStarted: _started,
+        PhaseFinished: _finished,
+        StepCompleted: _newest,
+        RolloutBatch: _newest,
+        OptimizerStepped: _newest,
+        WeightsUpdated: _newest,
+        CheckpointSaved: _newest,
+        StepMetrics: _newest,
+        TrainingDone: _done,
+        Fault: _fault,
+        JobDeclared: _declared,
+        ConfigFacts: _configured,
+        AttemptStarted: _attempt,
+    }
+
+
+def allowance(stage: Stage, phase: str, longest: Mapping[str, float], expect: Mapping[str, float]) -> tuple[float, str]:
+    """What a phase may take without progress, in seconds, and where that comes from (GATES, Cadence)."""
+    if stage is Stage.BRING_UP:
+        if "bring_up" in expect:
+            return expect["bring_up"], f"[expect] bring_up = {span(expect['bring_up'])}"
+        return STAGE_FLOORS[stage], f"bring-up floor of {span(STAGE_FLOORS[stage])}"
+    said = expect.get(f"phases.{phase}")
+    if said is not None:
+        return said, f"[expect] {phase} = {span(said)}"
+    floor = STAGE_FLOORS.get(stage, STAGE_FLOORS[Stage.GENERATION])
+    if phase and phase not in longest:
+        doubled = floor * UNSEEN_PHASE_FACTOR
+        return doubled, f"twice the {stage} floor of {span(floor)}, as '{phase}' is seen for the first time"
+    cadence = CADENCE_FACTOR * longest.get(phase, 0.0)
+    if cadence > floor:
+        return cadence, f"3 times the longest '{phase}' of this run, {span(longest[phase])}"
+    return floor, f"{stage} floor of {span(floor)}"

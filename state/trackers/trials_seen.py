@@ -1,0 +1,53 @@
+"""Which trials began and ended, so that each life of a trial counts once.
+
+A trial may lie in two homes, its exception.txt comes before its result.json, and a retry uses its name again: it is a
+second life only when it began after its end. Names are kept as checksums.
+"""
+
+from zlib import crc32
+
+import msgspec
+
+OPEN_HELD = 4096
+ENDED_HELD = 512
+
+
+class TrialsSeen(msgspec.Struct):
+    """open and ended map a trial to the time it began and ended. Bounded by 4,096 open trials, 512 ended ones."""
+
+    open: dict[int, int] = {}
+    ended: dict[int, int] = {}
+
+    def unknown(self, trial: str) -> bool:
+        """Whether neither a start nor an end of this trial is remembered."""
+        key = checksum(trial)
+        return key not in self.open and key not in self.ended
+
+    def starts(self, trial: str, at_us: int) -> bool:
+        """Remembers a start; false where this life of the trial is known."""
+        key = checksum(trial)
+        if key in self.open or at_us <= self.ended.get(key, -1):
+            return False
+        self.open[key] = at_us
+        _keep_newest(self.open, OPEN_HELD)
+        return True
+
+    def ends(self, trial: str, at_us: int) -> bool:
+        """Remembers an end; false where this life of the trial has ended before."""
+        key = checksum(trial)
+        if self.open.pop(key, None) is None and key in self.ended:
+            return False
+        self.ended.pop(key, None)
+        self.ended[key] = at_us
+        _keep_newest(self.ended, ENDED_HELD)
+        return True
+
+
+def checksum(trial: str) -> int:
+    """A small stable number for a trial's name (crc32: of hundreds of names, two alike are one in ten thousand)."""
+    return crc32(trial.encode())
+
+
+def _keep_newest(held: dict[int, int], bound: int) -> None:
+    while len(held) > bound:
+        del held[next(iter(held))]

@@ -1,0 +1,245 @@
+"""The verdict: from four rulings and the restart ledger to KILL, NO-KILL or ERROR (GATES, The verdict)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from extractors.clocks import write_iso
+from extractors.record import Evidence
+from state.case import Case
+from state.causes import CAUSES
+from state.gate import Gate, Ruling, Status
+from state.gates.dynamics import DYNAMICS
+from state.gates.liveness import LIVENESS
+from state.gates.resources import RESOURCES
+from state.gates.rollouts import ROLLOUTS
+from state.over import job_over
+from state.policy import SECOND_US, Stage
+from state.trackers.restarts import RestartPattern
+
+GATES: tuple[Gate, ...] = (LIVENESS, RESOURCES, ROLLOUTS, DYNAMICS)
+DECIDING = ("A", "B", "C")
+
+
+class Decision(StrEnum):
+    """What the supervisor is told."""
+
+    KILL = "KILL"
+    NO_KILL = "NO-KILL"
+    ERROR = "ERROR"
+
+
+class Confidence(StrEnum):
+    """How much the decision rests on."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class FlipSignal:
+    """What would change the verdict: a signal to see, before a time (None: whenever it comes)."""
+
+    says: str
+    signal: str
+    before_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCause:
+    """The first cause: a code of state/causes.py or a gate's condition in lower case, where it stands, and how many
+    later errors it explains."""
+
+    code: str
+    evidence: tuple[Evidence, ...]
+    cascade: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The ruling on a job, with everything that a supervisor needs to act on it. deciding names the gate that did."""
+
+    decision: Decision
+    confidence: Confidence
+    terminal: bool
+    stage: Stage
+    deciding: str
+    rulings: dict[str, Ruling]
+    cause: NamedCause | None
+    reasoning: str
+    next_steps: tuple[str, ...]
+    flip: FlipSignal | None
+
+
+def judge(case: Case) -> Verdict:
+    """Weighs the four gates and rules."""
+    rulings = {gate.letter: gate.judge(case) for gate in GATES}
+    over = job_over(case)
+    decision, deciding = decide(case.restarts.pattern, rulings, case.dynamics.non_finite_collapse)
+    cause = _cause(case, deciding, rulings) if decision is Decision.KILL else None
+    verdict_stage = Stage.OVER if over is not None else case.phases.stage
+    confidence = _confidence(case, decision, deciding, rulings)
+    return Verdict(
+        decision,
+        confidence,
+        over is not None,
+        verdict_stage,
+        deciding,
+        rulings,
+        cause,
+        _reasoning(case, decision, deciding, rulings, cause),
+        _next_steps(case, decision, deciding, rulings, cause, over),
+        None if over is not None else _flip(case, decision, deciding, rulings),
+    )
+
+
+def decide(ledger: RestartPattern, rulings: dict[str, Ruling], non_finite: bool) -> tuple[Decision, str]:
+    """The five rules of GATES, The verdict, in their order; with the gate (or `restarts`) that decided."""
+    if ledger is RestartPattern.SAME_FAILURE:
+        return Decision.KILL, "restarts"
+    for letter in DECIDING:
+        if rulings[letter].status is Status.FAIL:
+            return Decision.KILL, letter
+    if rulings["D"].status is Status.FAIL and non_finite:
+        return Decision.KILL, "D"
+    for letter in DECIDING:
+        if rulings[letter].status is Status.ERROR:
+            return Decision.ERROR, letter
+    return Decision.NO_KILL, "D" if rulings["D"].status is Status.FAIL else "A"
+
+
+def _cause(case: Case, deciding: str, rulings: dict[str, Ruling]) -> NamedCause | None:
+    """What the KILL rests on: the newest ended attempt's cause for a doomed job, what the ruling names, else the first
+    cause among the errors; a gate other than A that no out-of-memory fails is its own cause."""
+    first = case.faults.first
+    if deciding == "restarts":
+        ended = case.restarts.attempts[-1]
+        return NamedCause(ended.cause, ended.evidence)
+    ruling = rulings[deciding]
+    if ruling.cause:
+        return NamedCause(ruling.cause, ruling.evidence)
+    if first is not None and (deciding == "A" or ruling.condition.startswith("OOM")):
+        return NamedCause(first.fault.cause, first.sources, case.faults.cascade)
+    return None if deciding == "A" else NamedCause(ruling.condition.lower(), ruling.evidence)
+
+
+def home_of(source: str) -> str:
+    """The independent home that a source belongs to: each probe, the aggregated log, the actors', the trials."""
+    return source if source.startswith("polls/") else source.split("!", 1)[0].split("/", 1)[0]
+
+
+def _homes(evidence: tuple[Evidence, ...]) -> int:
+    return len({home_of(item.source) for item in evidence})
+
+
+def _confidence(case: Case, decision: Decision, deciding: str, rulings: dict[str, Ruling]) -> Confidence:
+    if deciding == "restarts":
+        return Confidence.HIGH if _homes(case.restarts.evidence) > 1 else Confidence.MEDIUM
+    ruling = rulings[deciding]
+    if decision is Decision.ERROR:
+        return Confidence.HIGH if any(gap.command for gap in ruling.missing) else Confidence.MEDIUM
+    if decision is Decision.NO_KILL:
+        if any(rulings[letter].allowance for letter in DECIDING) or _young_recovery(case):
+            return Confidence.LOW
+        if any(rulings[letter].status is Status.PASS and _homes(rulings[letter].evidence) < 2 for letter in "AB"):
+            return Confidence.MEDIUM
+    return Confidence.HIGH if _homes(ruling.evidence) > 1 and not ruling.missing else Confidence.MEDIUM
+
+
+def _young_recovery(case: Case) -> bool:
+    """Whether the job recovered from a restart less than one cadence ago."""
+    if case.restarts.pattern is not RestartPattern.TRANSIENT_RECOVERED or case.freshness.first_us is None:
+        return False
+    return case.seconds_since(case.freshness.first_us) < case.phases.allowance_seconds
+
+
+def _reasoning(
+    case: Case, decision: Decision, deciding: str, rulings: dict[str, Ruling], cause: NamedCause | None
+) -> str:
+    """Two to four sentences: what decided, what the other gates say, the first cause, the ledger."""
+    sentences = []
+    if deciding == "restarts":
+        ledger = case.restarts
+        burned = f"{ledger.burned} of {'?' if ledger.max is None else ledger.max} restarts are burned"
+        sentences.append(f"The two newest ended attempts died of the same failure: the job is doomed; {burned}")
+    else:
+        sentences.append(rulings[deciding].reason)
+    if cause is not None and (known := CAUSES.get(cause.code)):
+        where = f" ({cause.evidence[0].source}:{cause.evidence[0].line})" if cause.evidence else ""
+        after = f"; {cause.cascade} later errors follow from it" if cause.cascade else ""
+        sentences.append(f"The first cause is {known.title}{where}{after}")
+    others = [
+        f"gate {letter} {rulings[letter].condition}: {rulings[letter].reason}"
+        for letter in "ABC"
+        if letter != deciding and rulings[letter].status is not Status.NOT_APPLICABLE
+    ]
+    if others:
+        sentences.append("; ".join(others))
+    if decision is Decision.NO_KILL and deciding == "D":
+        sentences.append("Gate D is advisory: watch the dynamics closely")
+    elif rulings["D"].status is Status.PASS and rulings["D"].condition != "INSUFFICIENT":
+        sentences.append(rulings["D"].reason)
+    return " ".join(_sentence(text) for text in sentences[:4])
+
+
+def _sentence(text: str) -> str:
+    text = text.strip().rstrip(".")
+    return text[:1].upper() + text[1:] + "."
+
+
+def _next_steps(
+    case: Case,
+    decision: Decision,
+    deciding: str,
+    rulings: dict[str, Ruling],
+    cause: NamedCause | None,
+    over: Evidence | None,
+) -> tuple[str, ...]:
+    steps: list[str] = []
+    if over is not None:
+        steps.append("Nothing to kill: the job is over")
+    if decision is Decision.KILL:
+        steps += [rulings[letter].fix for letter in "ABCD" if rulings[letter].status is Status.FAIL]
+        if cause is not None and (known := CAUSES.get(cause.code)):
+            steps += [known.fix, known.relaunch]
+        if deciding == "restarts":
+            steps.append("Hold: a relaunch dies the same way until that has landed")
+        if case.facts.facts.untested:
+            steps.append(f"Mind that this run is untested: {case.facts.facts.untested}")
+    elif decision is Decision.ERROR:
+        steps += [_repair(letter, rulings[letter]) for letter in DECIDING if rulings[letter].status is Status.ERROR]
+    elif over is None:
+        steps.append(_waiting(case))
+    return tuple(dict.fromkeys(_sentence(step) for step in steps if step))
+
+
+def _repair(letter: str, ruling: Ruling) -> str:
+    pieces = []
+    for gap in ruling.missing:
+        command = f" (ran: {' '.join(gap.command)})" if gap.command else ""
+        pieces.append(f"{gap.what}, {gap.why}{command}")
+    return f"Get what gate {letter} is missing and look again: {'; '.join(pieces)}"
+
+
+def _deadline_us(case: Case) -> int:
+    since = case.freshness.progress_us or case.scheduler.running_since_us or case.now_us
+    return since + int(case.phases.allowance_seconds * SECOND_US)
+
+
+def _waiting(case: Case) -> str:
+    phase = case.phases.innermost
+    awaited = f"phase '{phase.name}' to finish" if phase else "the next trainer phase"
+    return f"Keep it and wait for {awaited}, due before {write_iso(_deadline_us(case))}"
+
+
+def _flip(case: Case, decision: Decision, deciding: str, rulings: dict[str, Ruling]) -> FlipSignal:
+    if decision is Decision.ERROR:
+        gap = rulings[deciding].missing[0]
+        return FlipSignal(f"{gap.what} arrives", "evidence_arrived", None)
+    if decision is Decision.KILL:
+        if deciding == "C":
+            return FlipSignal("a trial ends with a reward above 0", "trial_ended", None)
+        return FlipSignal("the trainer makes progress after this record", "phase_finished", None)
+    before_us = _deadline_us(case)
+    signal = "phase_finished" if case.phases.opened else "phase_started"
+    return FlipSignal(f"no {signal.replace('_', ' ')} before {write_iso(before_us)}", signal, before_us)

@@ -1,0 +1,95 @@
+"""Messages that span lines, told apart even where two actors' lines interleave."""
+
+from extractors.extract import Reader, read_sample
+from extractors.record import NOWHERE, Block, Origin
+from extractors.signal import Fault
+
+TRACEBACK = (
+    "(Learner pid=1) Traceback (most recent call last):\n"
+    "(Actor pid=2) Traceback (most recent call last):\n"
+    '(Learner pid=1)   File "a.py", line 3, in learn\n'
+    '(Actor pid=2)   File "b.py", line 9, in act\n'
+    "(Learner pid=1)     step()\n"
+    "(Actor pid=2)     move()\n"
+    "(Actor pid=2) KeyError: 'left'\n"
+    "(Learner pid=1) ZeroDivisionError: division by zero\n"
+)
+
+
+def faults(text: str) -> list[Fault]:
+    return [signal for _, signal in read_sample(text) if isinstance(signal, Fault)]
+
+
+def test_interleaved_tracebacks_of_two_actors_are_two_faults() -> None:
+    found = faults(TRACEBACK)
+    assert [(fault.exception, fault.site) for fault in found] == [("KeyError", "act"), ("ZeroDivisionError", "learn")]
+
+
+def test_any_split_into_blocks_reads_the_same_faults() -> None:
+    data = TRACEBACK.encode()
+    whole = faults(TRACEBACK)
+    for cut in [n for n, byte in enumerate(data, start=1) if byte == 0x0A][:-1]:
+        reader = Reader("log", NOWHERE, 0)
+        seen = reader.read(Block("log", 0, 1, data[:cut]))
+        seen += reader.read(Block("log", cut, 1 + data.count(b"\n", 0, cut), data[cut:]))
+        assert [o.signal for o in seen + reader.end()] == whole
+
+
+def test_the_evidence_of_a_traceback_is_its_conclusions_line() -> None:
+    reader = Reader("log", NOWHERE, 0)
+    seen = reader.read(Block("log", 100, 41, TRACEBACK.encode()))
+    last = seen[-1].evidence
+    assert (last.line, last.quote) == (48, "(Learner pid=1) ZeroDivisionError: division by zero")
+    assert last.offset == 100 + TRACEBACK.encode().rfind(b"(Learner")
+
+
+def test_each_continuation_line_may_repeat_the_speakers_prefix() -> None:
+    prefix = "ERROR 07-01 22:47:31 [core.py:1101] "
+    text = "".join(
+        prefix + line + "\n"
+        for line in ("Traceback (most recent call last):", '  File "c.py", line 1, in busy', "OSError: disk is gone")
+    )
+    assert [fault.exception for fault in faults(text)] == ["OSError"]
+
+
+def test_a_traceback_whose_end_never_came_is_counted_and_not_lost() -> None:
+    reader = Reader("log", NOWHERE, 0)
+    text = b'Traceback (most recent call last):\n  File "a.py", line 3, in learn\n'
+    reader.read(Block("log", 0, 1, text))
+    reader.end()
+    assert reader.torn == 1
+
+
+def test_a_worker_file_says_who_runs_in_it_and_again_when_it_is_reused() -> None:
+    line = "2026-07-01 22:47:31.123 | INFO     | w:forward:8 - WORKER_FORWARD_ENTER rank=1\n"
+    text = f":job_id:01000000\n:actor_name:FSDPPolicyWorkerBase\n{line}:task_name:skyrl_entrypoint\n{line}"
+    reader = Reader("worker-1.err", Origin(pid=9, host="n1"), 0)
+    actors = [o.origin.actor for o in reader.read(Block("worker-1.err", 0, 1, text.encode()))]
+    assert actors == ["FSDPPolicyWorkerBase", "skyrl_entrypoint"]
+
+
+def test_the_newest_frame_of_a_redrawn_bar_counts() -> None:
+    frames = "".join(
+        f"\rTraining Step Progress:  {n}%|▎         | {n}/80 [1:02:03<40:21:09, 1862.37s/it]" for n in (1, 2, 3)
+    )
+    (found,) = [signal for name, signal in read_sample(frames + "\n")]
+    assert (found.done, found.total) == (3, 80)
+
+
+def test_agents_words_are_never_events() -> None:
+    inside = 'episode={"content": "Traceback (most recent call last): CUDA out of memory. Tried to allocate 2.50 GiB"}'
+    assert read_sample(f"2026-07-01 22:47:31.123 | DEBUG    | harbor.agents.t2:log:9 - {inside}\n") == []
+
+
+def test_a_printed_trajectory_is_content_until_its_printer_logs_again() -> None:
+    prefix = "2026-07-01 22:47:31.123 | INFO     | skyrl_train.trainer:train:227 - "
+    text = (
+        "2026-07-01 22:47:31.100 | INFO     | skyrl_train.utils.logging_utils:log_example:81 - Example:\n"
+        "  Input: [{'role': 'user'}]\n"
+        "Traceback (most recent call last):\n"
+        "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
+        "Segmentation fault (core dumped)\n"
+        f"{prefix}Started: 'postprocess_generator_output'\n"
+        'Traceback (most recent call last):\n  File "a.py", line 3, in learn\nKeyError: 1\n'
+    )
+    assert [name for name, _ in read_sample(text)] == ["phase_started", "traceback"]

@@ -1,0 +1,65 @@
+"""Where attempts are cut."""
+
+from extractors.polls import JobState, Pod, PodsPolled
+from extractors.supervisor import NodeRole, RoleAssigned
+from state.attempts import AttemptCutter
+from state.tracker import AttemptStarted
+from tests.builders import polled, saw, started
+
+
+def cuts(*observations):
+    cutter = AttemptCutter()
+    return [signal for signal in map(cutter.observe, observations) if signal is not None]
+
+
+def banner(at, role=NodeRole.HEAD, source="finelog.log"):
+    return saw(at, RoleAssigned(role, 0, 4), source=source)
+
+
+def pods(at, *names):
+    return saw(at, PodsPolled(tuple(Pod(name, "Running") for name in names)), source="polls/pods.jsonl")
+
+
+def test_first_attempt_begins_without_a_signal():
+    assert cuts(banner(0), polled(60, "running", failures=0)) == []
+
+
+def test_attempt_suffix_of_a_task_begins_an_attempt():
+    assert cuts(started(0, "step"), started(10, "step", attempt=1)) == [AttemptStarted(1)]
+
+
+def test_failure_count_counts_only_while_the_job_runs():
+    assert cuts(polled(0, JobState.FAILED, failures=1)) == []
+    assert cuts(polled(0, JobState.RUNNING, failures=2)) == [AttemptStarted(2)]
+
+
+def test_pod_generation_begins_an_attempt():
+    assert cuts(pods(0, "iris-alice-rl-demo-0-0a9c4-0"), pods(60, "iris-alice-rl-demo-0-0a9c4-1")) == [
+        AttemptStarted(1)
+    ]
+
+
+def test_index_at_the_end_of_a_plain_pod_name_is_no_generation():
+    assert cuts(pods(0, "trainer-worker-3", "rl-demo-head-0")) == []
+
+
+def test_one_banner_in_two_homes_is_one_life():
+    assert cuts(banner(0), banner(4, source="pod_logs/rank0.log")) == []
+
+
+def test_second_head_banner_begins_an_attempt():
+    assert cuts(banner(0), banner(900)) == [AttemptStarted(1)]
+
+
+def test_banners_of_workers_begin_nothing():
+    assert cuts(banner(0), banner(900, NodeRole.WORKER)) == []
+
+
+def test_signs_that_agree_cut_once():
+    assert cuts(banner(0), banner(900), polled(930, "running", failures=1), started(950, "step", attempt=1)) == [
+        AttemptStarted(1)
+    ]
+
+
+def test_number_never_falls():
+    assert cuts(started(0, "step", attempt=2), started(5, "step", attempt=1)) == [AttemptStarted(2)]

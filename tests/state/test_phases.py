@@ -1,0 +1,169 @@
+"""Open phases, the stage, the allowance, steps and progress."""
+
+from extractors.facts import ConfigFact, ConfigFacts
+from extractors.metrics import StepMetrics
+from extractors.signal import BringUp, Fault
+from extractors.trainer import (
+    BufferProgress,
+    CheckpointSaved,
+    Ending,
+    PolicyProgress,
+    Resumed,
+    StepCompleted,
+    StepProgress,
+    StepsPlanned,
+    TrainingDone,
+)
+from state.policy import MINUTE, Stage
+from state.trackers.facts import JobDeclared, JobFacts
+from tests.builders import ACTOR_LOG, case_after, finished, saw, started, us
+
+
+def phases(*observations):
+    return case_after(*observations).phases
+
+
+def fresh(*observations):
+    return case_after(*observations).freshness
+
+
+def test_before_any_phase_the_stage_is_bring_up():
+    seen = phases(saw(0, BringUp("staging")))
+    assert (seen.stage, seen.opened, seen.allowance_seconds) == (Stage.BRING_UP, False, 60 * MINUTE)
+
+
+def test_first_phase_names_the_stage_at_once():
+    assert phases(started(0, "load_checkpoints")).stage is Stage.CHECKPOINT
+
+
+def test_innermost_open_phase_names_the_stage():
+    seen = phases(started(0, "step"), started(1, "run_training"), started(2, "policy_train"))
+    assert [phase.name for phase in seen.open] == ["step", "run_training", "policy_train"]
+    assert seen.stage is Stage.TRAINING
+
+
+def test_step_alone_keeps_the_stage_of_its_newest_inner_phase():
+    seen = phases(started(0, "step"), started(1, "sync_weights"), finished(9, "sync_weights", 8))
+    assert seen.innermost.name == "step"
+    assert seen.stage is Stage.WEIGHT_SYNC
+
+
+def test_line_in_both_homes_opens_one_phase():
+    seen = phases(
+        started(0, "step"),
+        started(0.1, "step", source=ACTOR_LOG),
+        started(1, "generate"),
+        finished(50, "generate", 49),
+        finished(50, "generate", 49, source=ACTOR_LOG),
+    )
+    assert [phase.name for phase in seen.open] == ["step"]
+    assert seen.counts == {"generate": 1}
+
+
+def test_producer_phase_survives_the_end_of_a_step():
+    seen = phases(started(0, "step"), started(1, "generate"), started(2, "policy_train"), finished(9, "step", 9))
+    assert [phase.name for phase in seen.open] == ["generate"]
+
+
+def test_step_that_starts_over_closes_what_was_left_open():
+    seen = phases(started(0, "step"), started(1, "policy_train"), started(50, "step"))
+    assert [phase.name for phase in seen.open] == ["step"]
+
+
+def test_unseen_phase_has_twice_its_floor():
+    assert phases(started(0, "policy_train")).allowance_seconds == 180 * MINUTE
+
+
+def test_floor_holds_for_a_phase_that_was_short():
+    seen = phases(started(0, "generate"), finished(60, "generate", 60), started(61, "generate"))
+    assert seen.allowance_seconds == 30 * MINUTE
+
+
+def test_cadence_lifts_the_allowance_above_the_floor():
+    seen = phases(started(0, "generate"), finished(1200, "generate", 1200), started(1201, "generate"))
+    assert seen.allowance_seconds == 3600
+    assert "20 min" in seen.allowance_source
+
+
+def test_expectation_of_the_launcher_overrides():
+    declared = saw(0, JobDeclared(JobFacts(expect={"phases.generate": 7200.0, "bring_up": 2700.0})), source="job.toml")
+    assert phases(declared).allowance_seconds == 2700
+    assert phases(declared, started(5, "generate")).allowance_seconds == 7200
+
+
+def test_phase_that_an_exception_closed_is_no_cadence():
+    died = saw(1800.4, Fault("python_exception", exception="ValueError"), pid=77)
+    seen = phases(started(0, "generate"), finished(1800, "generate", 1800), died, started(1900, "generate"))
+    assert seen.allowance_seconds == 60 * MINUTE
+    assert "first time" in seen.allowance_source
+
+
+def test_cadence_of_an_earlier_attempt_counts_under_the_same_configuration():
+    first = [started(0, "generate"), finished(1200, "generate", 1200)]
+    assert phases(*first, started(2000, "generate", attempt=1)).allowance_seconds == 3600
+
+
+def test_cadence_of_another_configuration_is_forgotten():
+    def configured(at, seqs, attempt=0):
+        return saw(at, ConfigFacts((ConfigFact("max_num_seqs", seqs),)), attempt=attempt)
+
+    first = [configured(0, "64"), started(1, "generate"), finished(1200, "generate", 1200)]
+    seen = phases(*first, configured(1900, "32", attempt=1), started(2000, "generate", attempt=1))
+    assert seen.allowance_seconds == 60 * MINUTE
+
+
+def test_new_attempt_begins_in_bring_up():
+    seen = phases(started(0, "generate"), saw(900, BringUp("staging"), attempt=1))
+    assert (seen.stage, seen.open, seen.opened) == (Stage.BRING_UP, (), False)
+
+
+def test_training_done_ends_the_stages():
+    seen = phases(started(0, "step"), saw(9, TrainingDone(Ending.DONE)))
+    assert seen.stage is Stage.OVER
+    assert seen.done_us == us(9)
+
+
+def test_buffer_that_stands_still_is_a_heartbeat():
+    def bar(at, held):
+        return saw(at, BufferProgress(held, 64, float(at)))
+
+    assert fresh(started(0, "generate"), bar(60, 16), bar(120, 16)).progress_us == us(0)
+    assert fresh(started(0, "generate"), bar(60, 16), bar(120, 17)).progress_us == us(120)
+    assert fresh(started(0, "generate"), bar(60, 64), bar(120, 2)).progress_us == us(0)
+
+
+def test_second_home_copy_of_a_bar_is_no_rise():
+    first = saw(60, PolicyProgress(2, 4))
+    newer = saw(120, PolicyProgress(3, 4))
+    late = saw(180, PolicyProgress(2, 4), source=ACTOR_LOG, own_seconds=60)
+    again = saw(181, PolicyProgress(3, 4), source=ACTOR_LOG, own_seconds=120)
+    assert fresh(first, newer, late, again).progress_us == us(120)
+
+
+def test_metrics_count_steps_and_the_rejecting_bar_does_not():
+    seen = fresh(saw(0, StepProgress(9, 80)), saw(5, StepMetrics(7, "train", {})), saw(9, StepProgress(10, 80)))
+    assert (seen.step_done, seen.step_of) == (7, 80)
+
+
+def test_bar_counts_where_nothing_better_does():
+    assert fresh(saw(0, StepProgress(9, 80))).step_done == 9
+
+
+def test_resumed_steps_are_done():
+    seen = fresh(saw(0, StepsPlanned(80)), saw(1, Resumed(5)))
+    assert (seen.step_done, seen.step_of) == (5, 80)
+
+
+def test_evaluation_metrics_bank_no_step():
+    assert fresh(saw(0, StepMetrics(12, "eval", {}))).step_done == 0
+
+
+def test_step_line_brings_the_plan_along():
+    seen = fresh(saw(0, StepCompleted(3, 40, 12.0)), saw(1, CheckpointSaved(3)))
+    assert (seen.step_done, seen.step_of) == (3, 40)
+
+
+def test_new_attempt_forgets_progress():
+    seen = fresh(started(0, "step"), saw(900, BringUp("staging"), attempt=1))
+    assert seen.progress is None
+    assert seen.bring_up_us == us(900)
