@@ -30,11 +30,12 @@ def write(folder: Path, megabytes: int, signal_share: float, lines_per_second: i
             chunk = "".join(lines).encode()
             log.write(chunk)
             written += len(chunk)
-    _polls(folder, at)
+    write_polls(folder, at)
     return folder
 
 
-def _prefix(at: datetime, actor: str = "skyrl_entrypoint pid=31337") -> str:
+def prefix(at: datetime, actor: str = "skyrl_entrypoint pid=31337") -> str:
+    """What Iris and Ray write before an actor's line."""
     return f"[{at:%H:%M:%S}] task={JOB}/0 | ({actor}) "
 
 
@@ -42,16 +43,16 @@ def _noise(chance: random.Random, at: datetime) -> str:
     kind = chance.random()
     if kind < 0.7:
         return (
-            _prefix(at)
+            prefix(at)
             + f'INFO:     10.0.{chance.randrange(9)}.7:{chance.randrange(30000, 60000)} - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
         )
     stamp = f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}"
     if kind < 0.9:
-        return _prefix(at, "RolloutCoordinator pid=4711, ip=10.0.0.3") + (
+        return prefix(at, "RolloutCoordinator pid=4711, ip=10.0.0.3") + (
             f"{stamp} | INFO     | LiteLLM:completion:3389 - Wrapper: Completed Call {chance.randrange(10**9)}, calling success_handler\n"
         )
     words = " ".join(chance.choices(("error", "the", "tests", "failed", "because", "pytest", "killed", "grep"), k=24))
-    return _prefix(at, "RolloutCoordinator pid=4711, ip=10.0.0.3") + (
+    return prefix(at, "RolloutCoordinator pid=4711, ip=10.0.0.3") + (
         f'{stamp} | DEBUG    | harbor.agents.terminus_2.terminus_2:_log_episode:1102 - episode={{"content": "{words}"}}\n'
     )
 
@@ -60,7 +61,7 @@ def _signal(chance: random.Random, at: datetime) -> str:
     stamp = f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}"
     kind = chance.random()
     if kind < 0.7:
-        return _prefix(at, f"AsyncVLLMInferenceEngine pid={9100 + chance.randrange(8)}, ip=10.0.0.4") + (
+        return prefix(at, f"AsyncVLLMInferenceEngine pid={9100 + chance.randrange(8)}, ip=10.0.0.4") + (
             f"INFO {at:%m-%d %H:%M:%S} [loggers.py:271] Engine 000: Avg prompt throughput: {chance.uniform(500, 4000):.1f} tokens/s, "
             f"Avg generation throughput: {chance.uniform(1500, 4000):.1f} tokens/s, Running: {chance.randrange(20, 60)} reqs, "
             f"Waiting: {chance.randrange(4)} reqs, GPU KV cache usage: {chance.uniform(20, 70):.1f}%, "
@@ -68,18 +69,19 @@ def _signal(chance: random.Random, at: datetime) -> str:
         )
     if kind < 0.9:
         held = chance.randrange(64)
-        return _prefix(at) + (
+        return prefix(at) + (
             f"{stamp} | INFO     | skyrl_train.utils.progress:_emit:118 - Generation Buffer Progress: {held}/64 ({held * 100 // 64}%) "
             f"[{chance.randrange(1200)}s] | buffer qsize=3\n"
         )
     if kind < 0.97:
-        return _prefix(at) + f"{stamp} | INFO     | skyrl_train.trainer:train:227 - Started: 'generate'\n"
-    return _prefix(at) + (
+        return prefix(at) + f"{stamp} | INFO     | skyrl_train.trainer:train:227 - Started: 'generate'\n"
+    return prefix(at) + (
         f"{stamp} | INFO     | skyrl_train.trainer:train:227 - Finished: 'generate', time cost: {chance.uniform(300, 700):.2f}s\n"
     )
 
 
-def _polls(folder: Path, until: datetime) -> None:
+def write_polls(folder: Path, until: datetime) -> None:
+    """A state poll a minute that says that the job runs."""
     (folder / "polls").mkdir(exist_ok=True)
     at, records = START, []
     while at < until:

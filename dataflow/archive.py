@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from dataflow.reads import Damage
+from dataflow.opened import Damage
 
 _RECORD = 512
 _HEADER_BYTES = 1_048_576

@@ -1,5 +1,6 @@
 """One file as Blocks of whole lines, whose boundaries depend on the bytes alone and not on how they were read.
 
+A block takes 256 KiB, less where so many files are merged that their blocks would fill the memory.
 Block k holds the lines that start inside [k · 256 KiB, (k+1) · 256 KiB) of the uncompressed file. A window in which no
 line starts gives no block. A line longer than 1 MiB is always the last of its block, and only its first 1 MiB is
 there, without a newline; what follows of it is dropped and told by a LineCut. The next block stands at its true offset
@@ -12,10 +13,14 @@ from collections.abc import Iterator
 import msgspec
 
 from dataflow.capture import Source
-from dataflow.reads import LIMITS, READ_BYTES, Damage, Limits, chunks
+from dataflow.opened import READ_BYTES, Damage
+from dataflow.reads import LIMITS, Limits, chunks
 from extractors.record import Block, SourceEnded, SourceFailed
 
 BLOCK_BYTES = 262_144
+LEAST_BLOCK_BYTES = 16_384
+MERGED_BYTES = 67_108_864
+"""What the blocks of all files that are merged may take together."""
 LINE_BYTES = 1_048_576
 
 
@@ -26,6 +31,11 @@ class LineCut(msgspec.Struct, frozen=True):
     line: int
     offset: int
     size: int
+
+
+def block_bytes_of(files: int) -> int:
+    """The size of the blocks of so many files that are read at once: each keeps one while the others are read."""
+    return max(LEAST_BLOCK_BYTES, min(BLOCK_BYTES, MERGED_BYTES // max(1, files) // 4_096 * 4_096))
 
 
 class Cutter:
@@ -127,7 +137,7 @@ class Cutter:
 
 
 def blocks(
-    source: Source, read_size: int = READ_BYTES, limits: Limits = LIMITS
+    source: Source, read_size: int = READ_BYTES, limits: Limits = LIMITS, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[Block | LineCut | SourceFailed | SourceEnded]:
     """The blocks of a file in order, then a SourceFailed for each damage, then one SourceEnded.
 
@@ -135,8 +145,8 @@ def blocks(
     missing, and its unparsed is 0 (readers of lines count that). A SourceFailed is whole when not one byte was read.
     Never raises for what is in or around the file.
     """
-    cutter, damages = Cutter(source.relative), []
-    for chunk in _chunks(source, read_size, limits):
+    cutter, damages = Cutter(source.relative, block_bytes), []
+    for chunk in _chunks(source, min(read_size, block_bytes), limits):
         if isinstance(chunk, Damage):
             damages.append(chunk.why)
         else:

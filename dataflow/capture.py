@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from dataflow.homes import JOB_FILE, MANIFEST, NOBODY, Writer, home_of, is_trial_archive, writer_of
-from dataflow.reads import STDIN, Compression, Damage, chunks, compression_of, reason, unpacked_name
+from dataflow.opened import STDIN, Damage, reason
+from dataflow.reads import Compression, chunks, compression_of, unpacked_name
 from dataflow.walk import Walk
 from extractors.record import Origin, SourceKind
 
@@ -110,10 +111,10 @@ def _bare(path: str, name: str, pipe: bool = False) -> Capture:
     source = Source(name, path, SourceKind.AGGREGATED, compression)
     if path == STDIN or pipe:
         stream = chunks(path, compression)
-        head, damages = _head(stream)
+        head, damages = head_of(stream)
         source = replace(source, head=head, stream=_chain(damages, stream))
     else:
-        head, _ = _head(chunks(path, compression))
+        head, _ = head_of(chunks(path, compression))
     job = _task_job(head)
     return Capture(path, job or unpacked_name(name), name if job else "name", sources=(source,))
 
@@ -175,7 +176,7 @@ def _job(path: str, walk: Walk, sources: tuple[Source, ...]) -> tuple[str, str]:
             return job, name
     for source in sources:
         if source.kind in (SourceKind.AGGREGATED, SourceKind.POD, SourceKind.SLURM):
-            head, _ = _head(chunks(source.path, source.compression))
+            head, _ = head_of(chunks(source.path, source.compression))
             if job := _task_job(head):
                 return job, source.relative
     return shown(os.path.basename(os.path.abspath(path))) or "capture", "name"
@@ -205,15 +206,16 @@ def _named(table: Any, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _head(stream: Iterator[bytes | Damage]) -> tuple[bytes, list[Damage]]:
-    """The stream's first bytes, up to the first line that names the job."""
+def head_of(stream: Iterator[bytes | Damage]) -> tuple[bytes, list[Damage]]:
+    """The stream's first HEAD_BYTES, and what it gave beyond them: all of it, but only so much is to be searched, lest
+    what is found depend on the pieces in which a pipe or a packed file gives its bytes."""
     head, damages = bytearray(), []
     for chunk in stream:
         if isinstance(chunk, Damage):
             damages.append(chunk)
             continue
         head += chunk
-        if len(head) >= HEAD_BYTES or _TASK.search(head):
+        if len(head) >= HEAD_BYTES:
             break
     return bytes(head), damages
 
@@ -225,7 +227,7 @@ def _chain(damages: list[Damage], stream: Iterator[bytes | Damage]) -> Iterator[
 
 def _task_job(head: bytes) -> str:
     """The job of the first `task=<path>` prefix: the task's path without its rank and its attempt."""
-    found = _TASK.search(head)
+    found = _TASK.search(head, 0, HEAD_BYTES)
     if found is None:
         return ""
     task = re.sub(r":\d+$", "", found[1].decode("utf-8", "replace"))

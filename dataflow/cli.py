@@ -1,20 +1,40 @@
 """The command line. It reads and reports; no command acts on a job, and none writes into a capture's logs."""
 
+import io
 import re
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from dataflow.ending import Calm, cannot_write, end, halting, tell, unusable
+
 if TYPE_CHECKING:
     from dataflow.feed import ReplayFeed
+    from dataflow.outcome import Outcome
     from dataflow.sinks import Sink
 
 EXIT_CODES = {"NO-KILL": 0, "KILL": 1, "ERROR": 3}
-UNUSABLE = 2
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
+_LONGEST = 366 * 86_400.0
+_ENDING = """\b
+Exit codes:
+  0    the records were written (with --exit-code: NO-KILL)
+  1    with --exit-code only: KILL
+  2    unusable input, arguments or output
+  3    with --exit-code only: ERROR, it can't be judged
+  70   an error of wedgewatch's own
+  130, 141, 143   interrupted; the reader of the pipe went away; terminated
+
+\b
+Examples:
+  wedgewatch replay captures/rl-demo
+  zcat finelog.log.gz | wedgewatch replay --format text -
+  wedgewatch replay --exit-code --out verdicts.jsonl --log reports captures/*
+"""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, None: 1.0}
 
 
@@ -25,8 +45,8 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = _DURATION.fullmatch(str(value).strip())
-        if not found or float(found[1]) <= 0:
-            self.fail(f"{value!r} is no duration; write it like 90s, 10m or 2h", param, ctx)
+        if not found or not 0 < float(found[1]) * _UNITS[found[2]] <= _LONGEST:
+            self.fail(f"{value!r} is no duration up to a year; write it like 90s, 10m or 2h", param, ctx)
         return float(found[1]) * _UNITS[found[2]]
 
 
@@ -44,23 +64,46 @@ class Moment(click.ParamType[int]):
         return at_us
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Calm, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="wedgewatch", prog_name="wedgewatch")
 def main() -> None:
     """Reads an RL job's logs and polls and says, with quoted evidence, whether to kill it, keep it, or that it can't
     be judged. It recommends and never acts."""
 
 
-@main.command()
+@main.command(short_help="Judge recorded captures: KILL, NO-KILL or ERROR for each job.", epilog=_ENDING)
 @click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
-@click.option("--format", "layout", type=click.Choice(["text", "jsonl"]), help="text on a terminal, jsonl into a pipe")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="write there instead of standard output")
-@click.option("--job", "job_toml", type=click.Path(dir_okay=False, path_type=Path), help="the job's facts (job.toml)")
-@click.option("--as-of", type=Moment(), help="judge as things stood at this time")
-@click.option("--heartbeat", type=Duration(), help="also repeat the verdict this often, in event time (off)")
-@click.option("--log", "log_folder", type=click.Path(file_okay=False, path_type=Path), help="append reports to DIR")
-@click.option("--exit-code", is_flag=True, help="exit with 0 NO-KILL, 1 KILL, 3 ERROR")
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="worker threads of the flow")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["text", "jsonl"]),
+    help="Reports for people, or one JSON record a line. Without it: text on a terminal, jsonl into a pipe or FILE.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the records to FILE instead of standard output.",
+)
+@click.option(
+    "--job",
+    "job_toml",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What the launcher knew (job.toml); read instead of the captures' own.",
+)
+@click.option("--as-of", type=Moment(), help="Judge as things stood then (ISO 8601; UTC where it names no zone).")
+@click.option("--heartbeat", type=Duration(), help="Repeat the verdict this often in event time (90s, 10m, 2h).")
+@click.option(
+    "--log",
+    "log_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also append the report of each changed verdict to DIRECTORY/<date>_<job>.md.",
+)
+@click.option(
+    "--exit-code",
+    is_flag=True,
+    help="Tell the verdict by the exit code; of several jobs KILL counts first, then ERROR.",
+)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow.")
 def replay(
     captures: tuple[str, ...],
     layout: str | None,
@@ -72,26 +115,34 @@ def replay(
     exit_code: bool,
     workers: int,
 ) -> None:
-    """Reads recorded captures at full speed in event time; prints gate verdicts as their evidence completes, then one
-    final verdict for each job.
+    """Reads recorded captures at full speed in event time. Prints a line whenever the answer of a gate changes (A
+    liveness, B resources, C rollouts, D dynamics), and one final verdict for each job, with the lines it rests on.
 
-    CAPTURE is a capture folder, a bare log file, or - for standard input.
+    CAPTURE is a folder with one job's logs, polls and trials, a bare log file, or - for standard input. What is not
+    there is reported as missing: without a state poll the verdict is ERROR. All times are UTC.
     """
     from dataflow.flow import run
+    from dataflow.outcome import Guarded, Outcome
     from dataflow.sinks import Decisions, Every, InOrder
 
-    feeds = _feeds(captures, job_toml, as_of)
-    decisions = Decisions()
-    with ExitStack() as stack:
-        outputs = _outputs(stack, layout, out, log_folder)
-        sink = InOrder([feed.job for feed in feeds], Every(*outputs, decisions))
-        run(feeds, sink, workers=workers, heartbeat_us=None if heartbeat is None else int(heartbeat * 1_000_000))
+    outcome, decisions = Outcome(), Decisions()
+    with halting(outcome):
+        feeds = _feeds(captures, job_toml, as_of)
+        if out is not None:
+            _refuse_to_overwrite(out, feeds)
+        with _outputs(layout, out, log_folder, outcome) as outputs:
+            ordered = InOrder([feed.job for feed in feeds], Guarded(Every(*outputs, decisions), outcome))
+            heartbeat_us = None if heartbeat is None else int(heartbeat * 1_000_000)
+            run(feeds, ordered, workers=workers, heartbeat_us=heartbeat_us, outcome=outcome)
+            ordered.end()
     for feed in feeds:
         for note in feed.notes:
-            click.echo(f"wedgewatch: {note}", err=True)
-    if exit_code:
-        codes = [EXIT_CODES[decision] for decision in decisions.newest.values()]
-        sys.exit(next((code for code in (1, 3) if code in codes), 0))
+            tell(note)
+        if feed.job in decisions.unfounded:
+            then = "" if as_of is None else " at that time"
+            tell(f"{feed.captured}: nothing in it tells of a job{then}; is it a capture, or a log of one?")
+    codes = [EXIT_CODES[decision] for decision in decisions.newest.values()] if exit_code else []
+    end(outcome, str(out or "standard output"), next((code for code in (1, 3) if code in codes), 0))
 
 
 def _feeds(captures: tuple[str, ...], job_toml: Path | None, as_of: int | None) -> "list[ReplayFeed]":
@@ -104,32 +155,58 @@ def _feeds(captures: tuple[str, ...], job_toml: Path | None, as_of: int | None) 
         try:
             feed = open_feed(path, job_toml=job_toml, as_of_us=as_of)
         except (CaptureError, SettingsError) as error:
-            _unusable(str(error))
+            unusable(str(error))
         if feed.job in feeds:
-            _unusable(f"{path}: job {feed.job} is already read from {feeds[feed.job].captured}; name each job once")
+            unusable(f"{path}: job {feed.job} is already read from {feeds[feed.job].captured}; name each job once")
         feeds[feed.job] = feed
     return list(feeds.values())
 
 
-def _outputs(stack: ExitStack, layout: str | None, out: Path | None, log_folder: Path | None) -> "list[Sink]":
+def _refuse_to_overwrite(out: Path, feeds: "list[ReplayFeed]") -> None:
+    """No command writes into a capture's files, by whatever name they are given."""
+    if not out.exists():
+        return
+    place = out.resolve()
+    for feed in feeds:
+        for each in (*feed.capture.sources, *feed.capture.trials):
+            held = Path(each.path)
+            twin = held.is_file() and held.samefile(out)
+            if twin or place.is_relative_to(held.resolve()):
+                unusable(f"{out}: is {each.relative} of {feed.captured}, which is to be read, and is not overwritten")
+
+
+@contextmanager
+def _outputs(
+    layout: str | None, out: Path | None, log_folder: Path | None, outcome: "Outcome"
+) -> "Iterator[list[Sink]]":
+    """Where the records go. An output that can't be opened ends the command before anything is read."""
     from dataflow.sinks import DatedReports, JsonLines, TextReports
 
     try:
-        stream = stack.enter_context(out.open("w", encoding="utf-8")) if out else sys.stdout
+        stream = out.open("w", encoding="utf-8", errors="backslashreplace") if out else _stdout()
         if log_folder:
             log_folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        _unusable(f"{error.filename}: cannot be written: {error.strerror}")
-    layout = layout or ("text" if out is None and sys.stdout.isatty() else "jsonl")
+        unusable(cannot_write(error, str(out)))
+    layout = layout or ("text" if out is None and stream.isatty() else "jsonl")
     sinks: list[Sink] = [TextReports(stream) if layout == "text" else JsonLines(stream)]
-    if log_folder:
-        sinks.append(DatedReports(log_folder))
-    return sinks
+    try:
+        yield [*sinks, DatedReports(log_folder)] if log_folder else sinks
+    finally:
+        try:
+            if out:
+                stream.close()
+        except OSError as error:
+            outcome.unwritable = outcome.unwritable or error
 
 
-def _unusable(message: str) -> NoReturn:
-    click.echo(f"wedgewatch: {message}", err=True)
-    sys.exit(UNUSABLE)
+def _stdout() -> TextIO:
+    """Standard output, able to take any character whatever the terminal's encoding."""
+    if sys.stdout is None:
+        unusable("standard output: cannot be written: it is closed")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    return sys.stdout
 
 
 if __name__ == "__main__":

@@ -1,20 +1,25 @@
 """A recorded capture as the beats of one job: its files read, its polls and trials opened, all merged in order."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from dataflow.blocks import LineCut, blocks
-from dataflow.capture import Capture, Source, open_capture
-from dataflow.merge import Merge, Stream, beats
+from dataflow.blocks import LineCut, block_bytes_of, blocks
+from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
+from dataflow.homes import home_of_failure
+from dataflow.merge import ACTOR_KINDS, Merge, Stream, beats
+from dataflow.notes import LogNotes
+from dataflow.opened import READ_BYTES
+from dataflow.outcome import Halted, Outcome
 from dataflow.polls import poll_observations, recorded_at
-from dataflow.reads import READ_BYTES, chunks
+from dataflow.reads import chunks
 from dataflow.settings import load_job
+from dataflow.skew import measured
 from dataflow.trials import trial_observations
-from extractors.clocks import parse_iso
-from extractors.extract import Reader
+from extractors.clocks import MONTH_US, parse_iso
+from extractors.extract import NO_SKEW, Reader, Skew
 from extractors.quoting import quote
 from extractors.record import (
     Beat,
@@ -46,24 +51,46 @@ class ReplayFeed:
     read_size: int = READ_BYTES
     notes: list[str] = field(default_factory=list)
 
-    def beats(self) -> Iterator[Beat]:
-        """The job's stream. Reads the files as it goes."""
-        merge = Merge(list(self._streams()), polled=any(s.kind is SourceKind.POLL for s in self.capture.sources))
+    def beats(self, outcome: Outcome | None = None) -> Iterator[Beat]:
+        """The job's stream. Reads the files as it goes. Raises Halted where the outcome says so."""
+        outcome = outcome or Outcome()
+        merge = Merge(list(self._streams(outcome)), any(s.kind is SourceKind.POLL for s in self.capture.sources))
         observations = iter(merge)
         first = next(observations, None)
         start_us = first.at_us if first else self.as_of_us or 0
+        if self.as_of_us is not None:
+            start_us = min(start_us, self.as_of_us)
         every = chain(self._opening(start_us), [first] if first else [], observations)
         yield from beats(self.job, every, lambda: max(merge.end_us, start_us), self.as_of_us)
 
-    def _streams(self) -> Iterator[Stream]:
+    def _streams(self, outcome: Outcome) -> Iterator[Stream]:
         anchor_us = anchor(self.capture)
+        skews = measured(self.capture.sources, anchor_us)
         for source in self.capture.sources:
             if source.kind is SourceKind.POLL:
-                yield Stream(source.rank, source.kind, poll_observations(source, self.read_size, self.notes, anchor_us))
+                found = poll_observations(source, self.read_size, self.notes, anchor_us, outcome.go_on)
             else:
-                yield Stream(source.rank, source.kind, self._log(source, anchor_us))
+                skew = skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
+                found = self._log(source, anchor_us, skew, outcome.go_on)
+            yield Stream(source.rank, source.kind, self._kept(source.relative, source.kind, found, outcome))
         for trials in self.capture.trials:
-            yield Stream(trials.rank, SourceKind.TRIAL, trial_observations(trials, self.notes, anchor_us))
+            found = trial_observations(trials, self.notes, anchor_us, go_on=outcome.go_on)
+            yield Stream(trials.rank, SourceKind.TRIAL, self._kept(trials.relative, SourceKind.TRIAL, found, outcome))
+
+    def _kept(
+        self, relative: str, kind: SourceKind, found: Iterator[Observation], outcome: Outcome
+    ) -> Iterator[Observation]:
+        """A source's observations up to an error of our own reader, which costs that source and no other."""
+        at_us = 0
+        try:
+            for observation in found:
+                at_us = observation.at_us
+                yield observation
+        except Halted:
+            raise
+        except Exception as error:
+            why = f"its reader failed: {outcome.failed(f'{self.job}: {relative}', error)}"
+            yield observed(SourceFailed(kind, why, whole=False), "source_failed", relative, at_us)
 
     def _opening(self, at_us: int) -> Iterator[Observation]:
         """What is known before the first line: the launcher's facts, and which sources there are."""
@@ -74,25 +101,32 @@ class ReplayFeed:
             yield observed(SourceSeen(SourceKind.TRIAL), "source_seen", trials.relative, at_us)
         for relative, why in self.capture.failures:
             self.notes.append(f"{relative}: {why}")
-            yield observed(SourceFailed(SourceKind.DAEMON, why), "source_failed", relative, at_us)
+            yield observed(SourceFailed(home_of_failure(relative), why), "source_failed", relative, at_us)
 
-    def _log(self, source: Source, anchor_us: int) -> Iterator[Observation]:
-        reader = Reader(source.relative, source.origin, source.writer.session_start_us or anchor_us)
+    def _log(self, source: Source, anchor_us: int, skew: Skew, go_on: Callable[[], None]) -> Iterator[Observation]:
+        reader = Reader(source.relative, source.origin, source.writer.session_start_us or anchor_us, skew=skew)
+        notes = LogNotes(source.relative, self.notes)
         last: Block | None = None
-        for piece in blocks(source, self.read_size):
+        for piece in blocks(source, self.read_size, block_bytes=block_bytes_of(len(self.capture.sources))):
+            go_on()
             if isinstance(piece, Block):
-                yield from reader.read(piece)
+                notes.look(piece)
                 last = piece
+                for observation in reader.read(piece):
+                    notes.hear(observation)
+                    yield observation
             elif isinstance(piece, LineCut):
-                self.notes.append(
-                    f"{source.relative}: line {piece.line} at byte {piece.offset} has {piece.size} bytes; "
-                    "only its first 1 MiB is matched"
+                notes.say(
+                    f"line {piece.line} at byte {piece.offset} has {piece.size} bytes; only its first 1 MiB is matched"
                 )
             elif isinstance(piece, SourceFailed):
-                self.notes.append(f"{source.relative}: {piece.why}")
+                notes.say(piece.why)
                 yield observed(piece, "source_failed", source.relative, reader.time_of(""))
             else:
-                yield from reader.end()
+                for observation in reader.end():
+                    notes.hear(observation)
+                    yield observation
+                notes.end(last)
                 yield _ended(source.relative, reader, piece, last)
 
 
@@ -116,24 +150,29 @@ def _ended(source: str, reader: Reader, ended: SourceEnded, last: Block | None) 
 
 def anchor(capture: Capture) -> int:
     """A moment near the capture's beginning, by which clocks without a date are read: the first poll, the start of
-    the Ray session, or the first date in a log's head. 0 where there is none."""
+    the Ray session, or the first date in a log's head. 0 where there is none. One that is a month before all others is
+    broken."""
     polls = [recorded_at(_head(source)) for source in capture.sources if source.kind is SourceKind.POLL]
     known = [at_us for at_us in polls if at_us is not None]
     known = known or [s.writer.session_start_us for s in capture.sources if s.writer.session_start_us is not None]
+    known.sort()
+    while len(known) > 2 and known[1] - known[0] > MONTH_US:
+        del known[0]
     if known:
-        return min(known)
+        return known[0]
     for source in capture.sources:
-        if found := _DATED.search(_head(source)):
+        for found in _DATED.finditer(_head(source)):
             date = found[1] or b"-".join(found.group(3, 4, 5))
-            return parse_iso((date + b"T" + (found[2] or found[6])).decode()) or 0
+            at_us = parse_iso((date + b"T" + (found[2] or found[6])).decode())
+            if at_us is not None:
+                return at_us
     return 0
 
 
 def _head(source: Source) -> bytes:
     if source.stream is not None:
-        return source.head
-    first = next(chunks(source.path, source.compression), b"")
-    return first if isinstance(first, bytes) else b""
+        return source.head[:HEAD_BYTES]
+    return head_of(chunks(source.path, source.compression))[0][:HEAD_BYTES]
 
 
 def open_feed(
@@ -144,5 +183,5 @@ def open_feed(
     toml = job_toml or (Path(capture.job_toml) if capture.job_toml else None)
     facts = load_job(toml).facts if toml else JobFacts()
     job = facts.id or capture.job_id
-    declared = JobDeclared(facts, captured=path)
-    return ReplayFeed(job, path, capture, declared, as_of_us, read_size)
+    declared = JobDeclared(facts, captured=shown(path))
+    return ReplayFeed(job, shown(path), capture, declared, as_of_us, read_size)

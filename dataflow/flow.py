@@ -21,8 +21,9 @@ from bytewax.operators import KeyedStream, StatefulBatchLogic
 from bytewax.testing import cluster_main
 
 from dataflow.feed import ReplayFeed, open_feed
-from dataflow.reads import READ_BYTES
-from dataflow.shards import JobShards
+from dataflow.opened import READ_BYTES
+from dataflow.outcome import Guarded, Outcome
+from dataflow.shards import JobShards, watched
 from dataflow.sinks import InOrder, Sink, Sinks
 from extractors.record import Beat
 from state.judge import Judge
@@ -33,62 +34,101 @@ Passing = tuple[Beat, Views]
 
 
 class _TrackLogic(StatefulBatchLogic[Passing, Passing, dict[str, bytes]]):
-    """Lifts a track into a stateful operator: a beat passes through and gains the step's views."""
+    """Lifts a track into a stateful operator: a beat passes through and gains the step's views.
 
-    def __init__(self, step: str, snapshots: dict[str, bytes] | None) -> None:
+    After an error of our own it lets nothing more of the job through.
+    """
+
+    def __init__(self, step: str, outcome: Outcome, snapshots: dict[str, bytes] | None) -> None:
         self._track = Track(step, snapshots)
+        self._outcome = outcome
+        self._broken = False
 
     def on_batch(self, values: list[Passing]) -> tuple[list[Passing], bool]:
-        return [(beat, self._track.fold(beat, views)) for beat, views in values], StatefulBatchLogic.RETAIN
+        passed: list[Passing] = []
+        for beat, views in () if self._broken else values:
+            try:
+                passed.append((beat, self._track.fold(beat, views)))
+            except Exception as error:
+                self._outcome.failed(beat.job, error)
+                self._broken = True
+                break
+        return passed, StatefulBatchLogic.RETAIN
 
     def snapshot(self) -> dict[str, bytes]:
         return self._track.snapshots()
 
 
 class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], bytes]):
-    """Lifts the judge into a stateful operator."""
+    """Lifts the judge into a stateful operator. After an error of our own it says nothing more of the job."""
 
-    def __init__(self, snapshot: bytes | None, heartbeat_us: int | None) -> None:
+    def __init__(self, snapshot: bytes | None, heartbeat_us: int | None, outcome: Outcome) -> None:
         self._judge = msgspec.msgpack.decode(snapshot, type=Judge) if snapshot else Judge(heartbeat_us)
+        self._outcome = outcome
+        self._broken = False
 
     def on_batch(self, values: list[Passing]) -> tuple[list[dict[str, Any]], bool]:
-        records = [record for beat, views in values for record in self._judge.weigh(beat, views)]
+        records: list[dict[str, Any]] = []
+        for beat, views in () if self._broken else values:
+            try:
+                records += self._judge.weigh(beat, views)
+            except Exception as error:
+                self._outcome.failed(beat.job, error)
+                self._broken = True
+                break
         return records, StatefulBatchLogic.RETAIN
 
     def snapshot(self) -> bytes:
         return msgspec.msgpack.encode(self._judge)
 
 
-def build(feeds: list[ReplayFeed], sink: Sink, heartbeat_us: int | None = None) -> Dataflow:
+def build(feeds: list[ReplayFeed], sink: Sink, outcome: Outcome, heartbeat_us: int | None = None) -> Dataflow:
     """The flow over these feeds. heartbeat_us is event time; None asks for none."""
     flow = Dataflow("wedgewatch")
-    beats = op.input("jobs", flow, JobShards(feeds))
+    beats = op.input("jobs", flow, JobShards(feeds, outcome))
     passing: KeyedStream[Passing] = op.map("key", beats, lambda beat: (beat.job, (beat, {})))
     for step in TRACKS:
-        passing = op.stateful_batch(f"track_{step}", passing, partial(_TrackLogic, step))
-    records = op.stateful_batch("judge", passing, lambda snapshot: _JudgeLogic(snapshot, heartbeat_us))
-    op.output("verdicts", op.map("record", records, lambda item: item[1]), Sinks(sink))
+        passing = op.stateful_batch(f"track_{step}", passing, partial(_TrackLogic, step, outcome))
+    records = op.stateful_batch("judge", passing, lambda snapshot: _JudgeLogic(snapshot, heartbeat_us, outcome))
+    op.output("verdicts", op.map("record", records, lambda item: item[1]), Sinks(Guarded(sink, outcome)))
     return flow
 
 
-def run(feeds: list[ReplayFeed], sink: Sink, *, workers: int = 1, heartbeat_us: int | None = None) -> None:
-    """Runs the flow to the end of its feeds."""
+def run(
+    feeds: list[ReplayFeed],
+    sink: Sink,
+    *,
+    workers: int = 1,
+    heartbeat_us: int | None = None,
+    outcome: Outcome | None = None,
+) -> Outcome:
+    """Runs the flow to the end of its feeds, or until the outcome is halted. Gives how it ended; raises nothing."""
+    outcome = outcome or Outcome()
     cluster_main(  # type: ignore[no-untyped-call]
-        build(feeds, sink, heartbeat_us), [], 0, worker_count_per_proc=workers
+        build(feeds, sink, outcome, heartbeat_us), [], 0, worker_count_per_proc=workers
     )
+    return outcome
 
 
-def run_plain(feeds: list[ReplayFeed], sink: Sink, *, heartbeat_us: int | None = None) -> None:
+def run_plain(feeds: list[ReplayFeed], sink: Sink, *, heartbeat_us: int | None = None) -> Outcome:
     """The same shards, trackers and judge in a plain loop: the oracle that tests compare the flow with."""
+    outcome = Outcome()
+    guarded = Guarded(sink, outcome)
     for feed in feeds:
         tracks = [Track(step) for step in TRACKS]
         judge = Judge(heartbeat_us)
-        for beat in feed.beats():
-            views: Views = {}
-            for track in tracks:
-                views = track.fold(beat, views)
-            for record in judge.weigh(beat, views):
-                sink.write(record)
+        for beat in watched(feed, outcome):
+            try:
+                views: Views = {}
+                for track in tracks:
+                    views = track.fold(beat, views)
+                records = judge.weigh(beat, views)
+            except Exception as error:
+                outcome.failed(feed.job, error)
+                break
+            for record in records:
+                guarded.write(record)
+    return outcome
 
 
 def replay_records(
@@ -100,14 +140,16 @@ def replay_records(
     heartbeat_us: int | None = None,
 ) -> list[bytes]:
     """The records of a replay as JSON lines, in order. engine is `bytewax` or `plain`; neither it, nor the workers, nor
-    the read size may change a byte. Raises CaptureError or SettingsError."""
+    the read size may change a byte. Raises CaptureError or SettingsError; RuntimeError on an error of our own."""
     feeds = [open_feed(path, read_size=read_size) for path in paths]
     lines: list[bytes] = []
     sink = InOrder([feed.job for feed in feeds], _Encoded(lines))
     if engine == "plain":
-        run_plain(feeds, sink, heartbeat_us=heartbeat_us)
+        outcome = run_plain(feeds, sink, heartbeat_us=heartbeat_us)
     else:
-        run(feeds, sink, workers=workers, heartbeat_us=heartbeat_us)
+        outcome = run(feeds, sink, workers=workers, heartbeat_us=heartbeat_us)
+    if outcome.errors:
+        raise RuntimeError(str(outcome.errors))
     return lines
 
 

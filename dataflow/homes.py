@@ -11,6 +11,12 @@ from extractors.record import SourceKind
 RAY_HOMES = frozenset({"ray_session_logs", "ray_vllm_logs", "ray_logs"})
 HOMES = RAY_HOMES | {"logs", "pod_logs", "slurm_logs", "polls"}
 """Folders at the top of a capture that hold logs or polls."""
+_HOME_OF_FOLDER = {
+    "logs": SourceKind.AGGREGATED,
+    "pod_logs": SourceKind.POD,
+    "slurm_logs": SourceKind.SLURM,
+    "polls": SourceKind.POLL,
+}
 TRIALS_FOLDER = "trace_jobs"
 JOB_FILE = "job.toml"
 MANIFEST = "manifest.json"
@@ -25,14 +31,14 @@ _LOG_SUFFIX = re.compile(r"\.(log|out|err|txt)(\.\d+)?$")
 _NOT_A_LOG = re.compile(
     r"\.(jsonl?|md|toml|ya?ml|csv|html?|xml|png|svg|pdf|pkl|pt|npz?|bin|so|db|py[co]?|sh|tar|tgz|zip|7z|bz2|xz|lock|tmp|swp)$"
 )
-_WORKER = re.compile(r"worker-(?P<worker>[0-9a-f]+)-(?P<job>[0-9a-f]+)-(?P<pid>\d+)\.(out|err)(\.\d+)?")
+_WORKER = re.compile(r"worker-(?P<worker>[0-9a-f]+)-(?P<job>[0-9a-f]+)-(?P<pid>\d{1,10})\.(out|err)(\.\d+)?")
 _DAEMON = re.compile(
     r"(python-|raylet|gcs_server|monitor|dashboard|log_monitor|runtime_env|agent[-_.]|io_worker|event_|ray_client|debug_)"
 )
-_DAEMON_PID = re.compile(r"python-[a-z-]+-(?P<worker>[0-9a-f]+)_(?P<pid>\d+)\.log")
+_DAEMON_PID = re.compile(r"python-[a-z-]+-(?P<worker>[0-9a-f]+)_(?P<pid>\d{1,10})\.log")
 _SESSION = re.compile(r"session_(\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d)_\d+.*")
-_NODE = re.compile(r"rank(?P<rank>\d+)-(?P<host>.+)")
-_POD_RANK = re.compile(r"pod_rank(?P<rank>\d+)\b")
+_NODE = re.compile(r"rank(?P<rank>\d{1,6})-(?P<host>.+)")
+_POD_RANK = re.compile(r"pod_rank(?P<rank>\d{1,6})\b")
 _RAY_OWN_FOLDERS = frozenset({"logs", "events", "old", "sockets", "export_events", "session_latest"})
 
 
@@ -111,6 +117,17 @@ def _in_ray(folder: str, name: str) -> SourceKind | Unread:
 def is_trial_archive(name: str) -> bool:
     """Whether a file at the top of a capture is an archive of trials."""
     return _TRIAL_ARCHIVE.fullmatch(name) is not None
+
+
+def home_of_failure(relative: str) -> SourceKind:
+    """The home that a file or folder would have been of, had it been readable; a daemon's, where no folder tells."""
+    folder = relative.split("/", 1)[0]
+    if folder == TRIALS_FOLDER or is_trial_archive(folder):
+        return SourceKind.TRIAL
+    home = home_of(relative)
+    if isinstance(home, SourceKind):
+        return home
+    return SourceKind.ACTOR if folder in RAY_HOMES else _HOME_OF_FOLDER.get(folder, SourceKind.DAEMON)
 
 
 def writer_of(relative: str) -> Writer:

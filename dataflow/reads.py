@@ -3,10 +3,6 @@
 What a chunk holds depends on read_size for plain files only; blocks.py makes boundaries that do not.
 """
 
-import errno
-import os
-import stat
-import sys
 import zlib
 from collections.abc import Iterator
 from enum import StrEnum
@@ -14,9 +10,7 @@ from enum import StrEnum
 import msgspec
 import zstandard
 
-READ_BYTES = 262_144
-STDIN = "-"
-"""The path that stands for standard input."""
+from dataflow.opened import READ_BYTES, STDIN, Damage, file_chunks, stdin_chunks
 
 _GZ_FEED = 16_384
 _ZST_FEED = 1_024
@@ -31,12 +25,6 @@ class Compression(StrEnum):
     NONE = "none"
     GZ = "gz"
     ZST = "zst"
-
-
-class Damage(msgspec.Struct, frozen=True):
-    """Why bytes are missing or doubtful, with the place. What was given before it is good."""
-
-    why: str
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -70,80 +58,13 @@ def chunks(
 
     A file that cannot be opened gives one Damage and no bytes. Never raises OSError.
     """
-    raw = _stdin(read_size) if path == STDIN else _file(path, read_size)
+    raw = stdin_chunks(read_size) if path == STDIN else file_chunks(path, read_size)
     if compression is Compression.NONE:
         return raw
     meter = _Meter(limits)
     if compression is Compression.GZ:
         return _bounded(_gunzip(_feeds(raw, _GZ_FEED), meter), meter)
     return _bounded(_unzstd(_feeds(raw, _ZST_FEED), meter), meter)
-
-
-def _stdin(read_size: int) -> Iterator[bytes | Damage]:
-    """Standard input can be read once."""
-    at = 0
-    try:
-        while chunk := sys.stdin.buffer.read1(read_size):  # type: ignore[union-attr]
-            at += len(chunk)
-            yield chunk
-    except (OSError, ValueError) as error:
-        yield Damage(f"reading stopped at byte {at}: {error}")
-
-
-def _file(path: str, read_size: int) -> Iterator[bytes | Damage]:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        yield Damage(f"cannot be opened: {reason(error)}")
-        return
-    try:
-        opened = os.fstat(fd)
-        regular = stat.S_ISREG(opened.st_mode)
-        yield from _regular(path, fd, opened.st_size, read_size) if regular else _stream(fd, read_size)
-    finally:
-        os.close(fd)
-
-
-def _regular(path: str, fd: int, size: int, read_size: int) -> Iterator[bytes | Damage]:
-    at = 0
-    try:
-        while chunk := os.pread(fd, read_size, at):
-            at += len(chunk)
-            yield chunk
-        now = os.fstat(fd)
-    except OSError as error:
-        yield Damage(f"reading stopped at byte {at}: {reason(error)}")
-        return
-    if at < size or now.st_size < at:
-        yield Damage(f"truncated while it was read: had {size} bytes, has {now.st_size}, read to byte {at}")
-    elif not _still_there(path, now):
-        yield Damage(f"replaced while it was read: the {at} bytes read are those of the earlier file")
-
-
-def _still_there(path: str, opened: os.stat_result) -> bool:
-    try:
-        now = os.stat(path)
-    except OSError:
-        return False
-    return (now.st_dev, now.st_ino) == (opened.st_dev, opened.st_ino)
-
-
-def _stream(fd: int, read_size: int) -> Iterator[bytes | Damage]:
-    """A pipe or a device, which has no size and no second reading."""
-    at = 0
-    try:
-        while chunk := os.read(fd, read_size):
-            at += len(chunk)
-            yield chunk
-    except OSError as error:
-        yield Damage(f"reading stopped at byte {at}: {reason(error)}")
-
-
-def reason(error: Exception) -> str:
-    """An error in the system's words, without Python's."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return "too many symbolic links" if error.errno == errno.ELOOP else os.strerror(error.errno)
-    return str(error) or type(error).__name__
 
 
 def _feeds(raw: Iterator[bytes | Damage], size: int) -> Iterator[bytes | Damage]:

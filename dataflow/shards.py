@@ -7,6 +7,7 @@ from zlib import crc32
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 
 from dataflow.feed import ReplayFeed
+from dataflow.outcome import Halted, Outcome
 from extractors.record import Beat
 
 SHARDS = 16
@@ -18,11 +19,23 @@ def shard_of(job: str) -> str:
     return f"shard-{crc32(job.encode()) % SHARDS:02d}"
 
 
+def watched(feed: ReplayFeed, outcome: Outcome) -> Iterator[Beat]:
+    """The beats of a job. An error of our own, or the run's halt, ends them without a final beat."""
+    if outcome.halted:
+        return
+    try:
+        yield from feed.beats(outcome)
+    except Halted:
+        return
+    except Exception as error:
+        outcome.failed(feed.job, error)
+
+
 class _Shard(StatefulSourcePartition[Beat, None]):
     """The beats of a shard's jobs, one job after the other."""
 
-    def __init__(self, feeds: list[ReplayFeed]) -> None:
-        self._beats: Iterator[Beat] = (beat for feed in feeds for beat in feed.beats())
+    def __init__(self, feeds: list[ReplayFeed], outcome: Outcome) -> None:
+        self._beats: Iterator[Beat] = (beat for feed in feeds for beat in watched(feed, outcome))
 
     def next_batch(self) -> list[Beat]:
         batch = list(islice(self._beats, BATCH))
@@ -37,11 +50,12 @@ class _Shard(StatefulSourcePartition[Beat, None]):
 class JobShards(FixedPartitionedSource[Beat, None]):
     """Sixteen fixed shards, whatever jobs there are: partition names outlive files and jobs."""
 
-    def __init__(self, feeds: list[ReplayFeed]) -> None:
+    def __init__(self, feeds: list[ReplayFeed], outcome: Outcome) -> None:
         self._feeds = feeds
+        self._outcome = outcome
 
     def list_parts(self) -> list[str]:
         return [f"shard-{number:02d}" for number in range(SHARDS)]
 
     def build_part(self, step_id: str, for_part: str, resume_state: None) -> _Shard:
-        return _Shard([feed for feed in self._feeds if shard_of(feed.job) == for_part])
+        return _Shard([feed for feed in self._feeds if shard_of(feed.job) == for_part], self._outcome)

@@ -1,14 +1,19 @@
 """Where records go: JSON lines or the text report, job by job in the order in which the captures were named."""
 
+import re
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, TextIO
 
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 
+from dataflow.outcome import plain
 from state.report import encode, text_report
 
 Record = dict[str, Any]
+
+_NAME_BYTES = 200
 
 
 class Sink(Protocol):
@@ -38,6 +43,13 @@ class InOrder:
                     return
                 del self._waiting[first]
 
+    def end(self) -> None:
+        """Gives what is still held back: a job that broke off never becomes final."""
+        with self._lock:
+            for item in chain.from_iterable(self._waiting.values()):
+                self._sink.write(item)
+            self._waiting.clear()
+
 
 class JsonLines:
     """One JSON object a line."""
@@ -60,12 +72,11 @@ class TextReports:
         if record.get("final"):
             self._stream.write("\n" + text_report(record) + "\n")
         elif record["kind"] == "verdict":
-            self._stream.write(f"{record['at']}  {record['job']}  {record['verdict']}  ({record['confidence']})\n")
+            says = f"{record['verdict']}  ({record['confidence']})"
+            self._stream.write(f"{record['at']}  {plain(record['job'])}  {says}\n")
         else:
-            self._stream.write(
-                f"{record['at']}  {record['job']}  gate {record['gate']}  {record['status']} {record['condition']}: "
-                f"{record['reason']}\n"
-            )
+            says = f"gate {record['gate']}  {record['status']} {record['condition']}: {plain(record['reason'])}"
+            self._stream.write(f"{record['at']}  {plain(record['job'])}  {says}\n")
         self._stream.flush()
 
 
@@ -78,20 +89,31 @@ class DatedReports:
     def write(self, record: Record) -> None:
         if record["kind"] != "verdict":
             return
-        name = f"{record['at'][:10]}_{record['job'].strip('/').replace('/', '-') or 'job'}.md"
+        name = f"{record['at'][:10]}_{_file_name(record['job'])}.md"
         with (self._folder / name).open("a", encoding="utf-8") as report:
             report.write(f"## {record['at']}\n\n```\n{text_report(record)}\n```\n\n")
 
 
+def _file_name(job: str) -> str:
+    """The job's name as part of a file's name: no slash, nothing unprintable, within the 255 bytes of a file system."""
+    name = re.sub(r"[/\\]+", "-", job.strip("/"))
+    name = "".join(character if character.isprintable() else "_" for character in name)
+    return name.encode()[:_NAME_BYTES].decode("utf-8", "ignore") or "job"
+
+
 class Decisions:
-    """Remembers each job's newest decision, for the exit code."""
+    """Remembers each job's newest decision, for the exit code, and the jobs whose final verdict quotes no line."""
 
     def __init__(self) -> None:
         self.newest: dict[str, str] = {}
+        self.unfounded: set[str] = set()
 
     def write(self, record: Record) -> None:
-        if record["kind"] == "verdict":
-            self.newest[record["job"]] = record["verdict"]
+        if record["kind"] != "verdict":
+            return
+        self.newest[record["job"]] = record["verdict"]
+        if record["final"] and not any(gate["evidence"] for gate in record["gates"].values()):
+            self.unfounded.add(record["job"])
 
 
 class Every:

@@ -13,7 +13,8 @@ import msgspec
 
 from dataflow.archive import Member, Passed, members
 from dataflow.capture import TrialTar, TrialTree, shown
-from dataflow.reads import LIMITS, Damage, Limits, chunks, reason
+from dataflow.opened import Damage, reason
+from dataflow.reads import LIMITS, Limits, chunks
 from extractors.harbor_trials import wanted
 
 TEXT_BYTES = 4_194_304

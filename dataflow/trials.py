@@ -3,11 +3,13 @@
 Observations have to be sorted, so all of a folder's or an archive's are held: two small ones a trial.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dataflow.capture import TrialTar, TrialTree
+from dataflow.notes import Notes
 from dataflow.reads import LIMITS, Limits
 from dataflow.trial_files import TrialFiles, Trouble, trial_files
+from extractors import kept
 from extractors.harbor_trials import TrialEnded, TrialReading, TrialStarted, TrialUnreadable, read_trial
 from extractors.record import Evidence, Observation, SourceEnded, SourceFailed, SourceKind
 
@@ -20,16 +22,22 @@ _NEEDED = ("config.json", "result.json")
 
 
 def trial_observations(
-    trials: TrialTree | TrialTar, notes: list[str], anchor_us: int, limits: Limits = LIMITS
+    trials: TrialTree | TrialTar,
+    notes: list[str],
+    anchor_us: int,
+    limits: Limits = LIMITS,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Iterator[Observation]:
     """The trials' observations by time, then a SourceFailed for each trouble, then one SourceEnded for the whole.
 
     Evidence has no time where the trial's files have none. Such a trial stands where its other observation stands,
     else, like troubles and the end, at the newest time of all (anchor_us where there is none). SourceEnded counts
-    trials as lines and the bytes of their files as size. notes gets what was not read as `<place>: <why>`.
+    trials as lines and the bytes of their files as size. notes gets what was not read as `<place>: <why>`. go_on is
+    called before each trial and may raise.
     """
     gathered, troubles, count, size = [], [], 0, 0
     for each in trial_files(trials, limits):
+        go_on()
         if isinstance(each, Trouble):
             troubles.append(each)
             continue
@@ -41,6 +49,7 @@ def trial_observations(
     yield from sorted(timed, key=_order)
     told = _told(trials.relative, troubles)
     notes += [f"{trouble.source}: {trouble.why}" for trouble in told]
+    _say_unreadable(trials.relative, timed, {trouble.source for trouble in told}, notes)
     for trouble in told:
         failed = SourceFailed(SourceKind.TRIAL, trouble.why, trouble.whole)
         yield _of_source(failed, "source_failed", trouble.source, newest_us)
@@ -66,7 +75,9 @@ def _read(trial: TrialFiles) -> list[tuple[int | None, Observation]]:
 def _readings(trial: TrialFiles) -> tuple[TrialReading, ...]:
     """What the files say. The one place where a failure of their reader is caught: it becomes an unreadable trial."""
     try:
-        return read_trial(trial.name, trial.files)
+        readings = read_trial(trial.name, trial.files)
+        kept.check([reading.signal for reading in readings])
+        return readings
     except Exception as error:
         file = next((file for file in reversed(_NEEDED) if file in trial.files), min(trial.files))
         why = f"{file}: its reader failed ({type(error).__name__}: {error})"
@@ -87,6 +98,15 @@ def _at(observation: Observation, at_us: int) -> Observation:
 def _order(observation: Observation) -> tuple[int, str, int]:
     """By time; then by trial, its start before its end."""
     return observation.at_us, observation.signal.trial, _TOLD_IN.index(observation.pattern)
+
+
+def _say_unreadable(relative: str, observations: list[Observation], known: set[str], told: list[str]) -> None:
+    """Tells of the trials that can't be read, but for files that were told before."""
+    notes = Notes(relative, told)
+    for observation in observations:
+        if type(observation.signal) is TrialUnreadable and observation.evidence.source not in known:
+            notes.say(f"{observation.signal.trial}: {observation.signal.why}")
+    notes.rest()
 
 
 def _told(relative: str, troubles: list[Trouble]) -> list[Trouble]:

@@ -4,7 +4,8 @@ import os
 from collections import deque
 
 from dataflow.homes import HOMES, TRIALS_FOLDER
-from dataflow.reads import reason, unpacked_name
+from dataflow.opened import reason
+from dataflow.reads import unpacked_name
 
 
 class Walk:

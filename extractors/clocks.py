@@ -6,22 +6,29 @@ A node's local time is taken for UTC unless the transport's own prefix, which is
 from datetime import UTC, datetime
 
 SECOND_US = 1_000_000
-DAY_US = 86_400 * SECOND_US
+HOUR_US = 3_600 * SECOND_US
+DAY_US = 24 * HOUR_US
 HALF_DAY_US = DAY_US // 2
 OTHER_ZONE_US = 600 * SECOND_US
 """A payload clock this far from the transport's clock is in another time zone, or wrong."""
+MONTH_US = 31 * DAY_US
+"""A payload date this far from the transport's needs a second line that says the same: no job is silent for so long."""
+LATEST_US = 4_102_444_800 * SECOND_US
+"""2100: clocks before 1970 or after this are broken, and no time is read from them."""
 CACHE_LIMIT = 65_536
 
 
 def parse_iso(text: str) -> int | None:
-    """Microseconds of an ISO 8601 time (`Z`, an offset, or naive taken as UTC), None where it is none."""
+    """Microseconds of an ISO 8601 time (`Z`, an offset, or naive taken as UTC), None where it is none, or one outside
+    of 1970–2100."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp()) * SECOND_US + moment.microsecond
+    at_us = int(moment.timestamp()) * SECOND_US + moment.microsecond
+    return at_us if 0 <= at_us < LATEST_US else None
 
 
 def fraction_us(digits: str) -> int:
@@ -30,26 +37,33 @@ def fraction_us(digits: str) -> int:
 
 
 def write_iso(at_us: int) -> str:
-    """RFC 3339 UTC with milliseconds."""
+    """RFC 3339 UTC with milliseconds; a moment out of 1970–2100 (a deadline that lies far) as the nearest in it."""
+    at_us = max(0, min(at_us, LATEST_US))
     moment = datetime.fromtimestamp(at_us // SECOND_US, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_us % SECOND_US // 1000:03d}Z"
 
 
 class Clock:
-    """The clock of one file. anchor_us is a moment near the file's first line, by which absent dates are guessed.
+    """The clock of one file. anchor_us is a moment near the file's first line, by which absent dates are guessed;
+    ahead_us is how far the file's own clock is known to run ahead, and is taken off.
 
-    Remembers the newest time it gave out, so that lines without one inherit it.
+    Remembers the newest time it gave out, so that lines without one inherit it; seconds are the written seconds that
+    were read before.
     """
 
-    def __init__(self, anchor_us: int) -> None:
+    def __init__(self, anchor_us: int, ahead_us: int = 0) -> None:
         self.anchor_us = anchor_us
+        self.ahead_us = ahead_us
         self.newest_us: int | None = None
+        self.seconds: dict[str, int] = {}
         self._transport_us: int | None = None
-        self._seconds: dict[str, int] = {}
+        self._said, self._said_us = "", 0
+        self._dated = False
+        self._doubted_days = 0
 
     def full(self, second: str, digits: str = "") -> int | None:
         """`2026-07-01 22:47:31` with the digits of its fraction."""
-        at = self._seconds.get(second)
+        at = self.seconds.get(second)
         if at is None:
             parsed = parse_iso(second)
             if parsed is None:
@@ -58,14 +72,15 @@ class Clock:
         return at + fraction_us(digits)
 
     def month_day(self, month: int, day: int, time: str, digits: str = "") -> int | None:
-        """A clock without a year: the year that brings it nearest to what the file has shown."""
-        key = f"{month}-{day} {time}"
-        at = self._seconds.get(key)
+        """A clock without a year: the year that brings it nearest to what the file has shown. Where nothing has shown
+        one it is 1970: never before the epoch, by which the job's end would lie after its last line."""
+        key = f"{month:02d}-{day:02d} {time}"
+        at = self.seconds.get(key)
         if at is None:
             near = self.newest_us if self.newest_us is not None else self.anchor_us
             year = datetime.fromtimestamp(near // SECOND_US, UTC).year
-            guesses = [parse_iso(f"{y:04d}-{month:02d}-{day:02d} {time}") for y in (year - 1, year, year + 1) if y > 0]
-            known = [guess for guess in guesses if guess is not None]
+            guesses = [parse_iso(f"{y:04d}-{key}") for y in (year - 1, year, year + 1) if y > 0]
+            known = [guess for guess in guesses if guess is not None and guess >= 0]
             if not known:
                 return None
             at = self._keep(key, min(known, key=lambda guess: abs(guess - near)))
@@ -73,41 +88,58 @@ class Clock:
 
     def time_of_day(self, time: str) -> int | None:
         """The transport's `22:47:31` without a date: nearest to the file's newest transport time, across midnight."""
-        try:
-            seconds = int(time[0:2]) * 3600 + int(time[3:5]) * 60 + int(time[6:8])
-        except ValueError:
+        if time == self._said:
+            return self._said_us
+        hour, minute, second = time[0:2], time[3:5], time[6:8]
+        if not (hour + minute + second).isdecimal() or hour > "23" or minute > "59" or second > "60":
             return None
+        seconds = int(hour) * 3600 + int(minute) * 60 + int(second)
         near = self._transport_us if self._transport_us is not None else self.anchor_us
         at = near - near % DAY_US + seconds * SECOND_US
-        if at - near > HALF_DAY_US:
+        if at - near > HALF_DAY_US and at >= DAY_US:
             at -= DAY_US
         elif near - at > HALF_DAY_US:
             at += DAY_US
         if self._transport_us is None or at > self._transport_us:
             self._transport_us = at
+        self._said, self._said_us = time, at
         return at
 
     def settle(self, transport_us: int | None, own_us: int | None) -> int | None:
         """A line's own time, from its transport's and its payload's clocks; None where it has neither.
 
-        A payload date that is whole days off the transport's guess corrects the guess.
+        A payload date that is whole days off the transport's guess corrects the guess; over a month only with a second
+        line, lest one broken date move all that follow.
         """
         if transport_us is None:
-            settled = own_us
+            settled = None if own_us is None else own_us - self.ahead_us
         elif own_us is None:
             settled = transport_us
+        elif -OTHER_ZONE_US < own_us - transport_us < OTHER_ZONE_US:
+            settled = own_us
+            self._dated, self._doubted_days = True, 0
         else:
-            days = round((own_us - transport_us) / DAY_US)
-            if days and abs(own_us - transport_us - days * DAY_US) < OTHER_ZONE_US:
-                transport_us += days * DAY_US
-                self._transport_us = transport_us
-            settled = own_us if abs(own_us - transport_us) < OTHER_ZONE_US else transport_us
+            settled = self._corrected(transport_us, own_us)
         if settled is not None:
             self.newest_us = settled
         return settled
 
+    def _corrected(self, transport_us: int, own_us: int) -> int:
+        """What two clocks that are far apart come to."""
+        days = round((own_us - transport_us) / DAY_US)
+        whole = bool(days) and abs(own_us - transport_us - days * DAY_US) < OTHER_ZONE_US
+        if whole and self._dated and days != self._doubted_days and abs(days) * DAY_US >= MONTH_US:
+            self._doubted_days = days
+            return transport_us
+        self._dated, self._doubted_days = True, 0
+        if not whole:
+            return transport_us
+        self._transport_us = transport_us + days * DAY_US
+        self._said = ""
+        return own_us
+
     def _keep(self, key: str, at_us: int) -> int:
-        if len(self._seconds) >= CACHE_LIMIT:
-            self._seconds.clear()
-        self._seconds[key] = at_us
+        if len(self.seconds) >= CACHE_LIMIT:
+            self.seconds.clear()
+        self.seconds[key] = at_us
         return at_us

@@ -13,16 +13,24 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 
+import orjson
+
 TEXT_LIMIT = 20_000
 MESSAGES_LIMIT = 64
 TAIL = 2_000
 """A loop runs until the token limit, so it stands in a message's tail; these many characters of it are looked at."""
 LOOP_LENGTH = 300
 LOOP_REPEATS = 6
+SHORT_LOOP = 100
+SHORT_LOOP_REPEATS = 10
+SHORT_LOOP_SHARE = 0.9
+"""A message shorter than LOOP_LENGTH loops where hardly anything else is in it."""
 LOOP_RATIO = 0.25
 """Text that deflate can't shrink below this share does not loop."""
 SALAD_LETTERS = 60
 SALAD_SCRIPTS = 3
+SHORT_SALAD_LETTERS = 30
+"""From so many letters on, where three foreign scripts meet."""
 SALAD_FOREIGN = 0.25
 SALAD_SWITCHES = 0.3
 PAIR_SWITCHES = 0.5
@@ -30,7 +38,10 @@ PAIR_SWITCHES = 0.5
 SOUP = 200
 SOUP_SHARE = 0.6
 SOUP_SYMBOLS = 12
-UNBROKEN = 400
+RUN = 20
+RUN_KINDS = 2
+"""A message of one or two characters over and over: what broken weights give (`!!!!`)."""
+UNBROKEN = 200
 UNBROKEN_SHARE = 0.6
 REPLACED_SHARE = 0.1
 JUNK_MESSAGES = 0.5
@@ -57,8 +68,22 @@ def coherence_of(messages: Sequence[str]) -> Coherence:
 
 
 def is_junk(text: str) -> bool:
-    """Whether one message is no language: a salad, a loop, unbroken, or a soup of symbols."""
-    return is_salad(text) or is_loop(text) or is_unbroken(text) or is_soup(text)
+    """Whether one message is no language: a salad, a loop, unbroken, or a soup of symbols. Of a JSON reply it is what
+    its longest string is."""
+    main = _main_string(text)
+    return is_salad(text) or any(is_loop(part) or is_unbroken(part) or is_soup(part) for part in {text, main})
+
+
+def _main_string(text: str) -> str:
+    """The longest string of a JSON object's own fields where it makes up most of the reply, else the text itself."""
+    if not text.startswith("{"):
+        return text
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    longest = max((value for value in found.values() if isinstance(value, str)), key=len, default="")
+    return longest if 2 * len(longest) >= len(text) else text
 
 
 def is_salad(text: str) -> bool:
@@ -72,8 +97,11 @@ def is_salad(text: str) -> bool:
     words = [word for word in map(_script_of_word, re.findall(r"[^\W\d_]+", text)) if word]
     letters = Counter(script for character in text if (script := _script(character)))
     total = sum(letters.values())
+    if total < SHORT_SALAD_LETTERS:
+        return False
     foreign = {script: count for script, count in letters.items() if script != "LATIN" and count >= 0.02 * total}
-    if total < SALAD_LETTERS or len(foreign) < SALAD_SCRIPTS - 1 or sum(foreign.values()) < SALAD_FOREIGN * total:
+    fewest = SALAD_SCRIPTS if total < SALAD_LETTERS else SALAD_SCRIPTS - 1
+    if len(foreign) < fewest or sum(foreign.values()) < SALAD_FOREIGN * total:
         return False
     switches = sum(a != b or a == "MIXED" for a, b in pairwise(words))
     wanted = SALAD_SWITCHES if len(foreign) >= SALAD_SCRIPTS else PAIR_SWITCHES
@@ -81,13 +109,18 @@ def is_salad(text: str) -> bool:
 
 
 def is_loop(text: str) -> bool:
-    """The tail repeats one piece six times or more, over at least half of what was looked at."""
+    """The tail repeats one piece six times or more, over at least half of what was looked at; a short message one
+    piece ten times or more, and nothing besides."""
     tail = text[-TAIL:]
-    if len(tail) < LOOP_LENGTH or len(zlib.compress(tail.encode(), 1)) > LOOP_RATIO * len(tail.encode()):
+    if len(tail) < LOOP_LENGTH:
+        repeated = _longest_repetition(tail[::-1], SHORT_LOOP_REPEATS) if len(tail) >= SHORT_LOOP else 0
+        return repeated > 0 and repeated >= SHORT_LOOP_SHARE * len(tail)
+    if len(zlib.compress(tail.encode(), 1)) > LOOP_RATIO * len(tail.encode()):
         return False
     # A loop inside a JSON reply has the reply's closing brackets behind it.
     return any(
-        _longest_repetition(end[::-1]) >= max(LOOP_LENGTH, len(end) / 2) for end in (tail, tail.rstrip('"}]\n '))
+        _longest_repetition(end[::-1], LOOP_REPEATS) >= max(LOOP_LENGTH, len(end) / 2)
+        for end in (tail, tail.rstrip('"}]\n '))
     )
 
 
@@ -105,15 +138,18 @@ def is_unbroken(text: str) -> bool:
 
 
 def is_soup(text: str) -> bool:
-    """A tenth or more are replacement characters (bytes that were no text), or most are symbols of many kinds."""
+    """A tenth or more are replacement characters (bytes that were no text), most are symbols of many kinds, or all are
+    one or two characters."""
+    if len(text) >= RUN and len(set(text) - {" ", "\n"}) <= RUN_KINDS:
+        return True
     if len(text) >= 40 and text.count("\ufffd") >= REPLACED_SHARE * len(text):
         return True
     symbols = Counter(character for character in text if not character.isalnum() and not character.isspace())
     return len(text) >= SOUP and len(symbols) >= SOUP_SYMBOLS and sum(symbols.values()) >= SOUP_SHARE * len(text)
 
 
-def _longest_repetition(text: str) -> int:
-    """The length of the longest prefix that repeats one piece six times or more (Knuth-Morris-Pratt)."""
+def _longest_repetition(text: str, times: int) -> int:
+    """The length of the longest prefix that repeats one piece so many times or more (Knuth-Morris-Pratt)."""
     failure = [0] * len(text)
     length = 0
     for i in range(1, len(text)):
@@ -121,7 +157,7 @@ def _longest_repetition(text: str) -> int:
         while k and text[i] != text[k]:
             k = failure[k - 1]
         failure[i] = k + 1 if text[i] == text[k] else 0
-        if (i + 1) >= LOOP_REPEATS * (i + 1 - failure[i]):
+        if (i + 1) >= times * (i + 1 - failure[i]):
             length = i + 1
     return length
 

@@ -124,7 +124,7 @@ def torchrun_child_failed(found: Any) -> Fault:
     role=Role.ROOT,
     hints=("SignalException: Process", " death signal, shutting down workers"),
     regex=r"(?:(?:[\w.]+\.)?SignalException: Process \d+ got signal: (?P<got>\d+)"
-    r"|[^\n{\"]{0,80}Received (?P<number>\w+) death signal, shutting down workers)",
+    r"|[^\n{\"]{0,400}?Received (?:Signals\.)?(?P<number>\w+) death signal, shutting down workers)",
     samples={
         "torch.distributed.elastic.multiprocessing.api.SignalException: Process 4242 got signal: 15": (
             Fault("external_signal", "signal 15")
@@ -132,8 +132,12 @@ def torchrun_child_failed(found: Any) -> Fault:
         "WARNING:torch.distributed.elastic.agent.server.api:Received 2 death signal, shutting down workers": (
             Fault("external_signal", "signal 2")
         ),
+        "W0314 09:12:00.742000 800 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death "
+        "signal, shutting down workers": Fault("external_signal", "signal SIGTERM"),
+        "step 40 of 90, loss tensor(4.25, device='cuda:0', grad_fn=<DivBackward0>) WARNING:torch.distributed.elastic."
+        "agent.server.api:Received 2 death signal, shutting down workers": Fault("external_signal", "signal 2"),
     },
-    rejects=("SignalException: Process ended",),
+    rejects=("SignalException: Process ended", '{"say": "Received 2 death signal, shutting down workers"}'),
 )
 def torchrun_signalled(found: Any) -> Fault:
     """torchrun was told to stop: a person, a scheduler, an eviction. The workers did not fail."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from extractors.kernel import DMESG
 from extractors.pattern import Nature, Role, pattern
-from extractors.signal import Fault
+from extractors.signal import Benign, Fault
 
 _RAISED = r"(?:\s*what\(\): +|(?:[\w.]+\.)?(?P<type>\w*Error): )"
 _ADVICE_FREE = r"(?P<what>[^\n.]{1,160})"
@@ -186,6 +186,61 @@ def gpu_application_fault(found: Any) -> Fault:
     return Fault("gpu_application_fault", f"Xid {found['code']}", entity=found["bus"])
 
 
+def _switch(severity: str, sxid: str) -> str:
+    """A line of the fabric manager's log, or of the kernel, on an error of this severity in an NVSwitch."""
+    return (
+        r"(?:(?:\[[A-Z][a-z]{2} \d\d \d{4} [\d:]{8}\] )?\[ERROR\] \[tid \d+\] detected NVSwitch "
+        + severity
+        + r" error (?P<code>\d+) on [^\n]{0,80}pci bus id (?P<bus>[\w:.]+)|"
+        + DMESG
+        + r"nvidia-nvswitch\d+: SXid \(PCI:(?P<at>[\w:.]+)\): (?P<sxid>\d+), "
+        + sxid
+        + ", )"
+    )
+
+
+@pattern(
+    "host",
+    Nature.FAULT,
+    role=Role.ROOT,
+    hints=("detected NVSwitch fatal error ", ": SXid (PCI:"),
+    regex=_switch("fatal", "Fatal"),
+    samples={
+        "[Mar 14 2031 09:10:00] [ERROR] [tid 1374] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id "
+        "00000000:c1:00.0 physical id 1 port 35": Fault("gpu_hardware", "SXid 20034", entity="00000000:c1:00.0"),
+        "[12345.678901] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 28 sourcetrack timeout error": (
+            Fault("gpu_hardware", "SXid 24007", entity="0000:c1:00.0")
+        ),
+    },
+    rejects=(
+        "[12345.6] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore",
+        "we detected NVSwitch fatal error 3 on a port",
+    ),
+)
+def nvswitch_fault(found: Any) -> Fault:
+    """A switch between the cards failed: all GPUs behind it lose their links until it is reset."""
+    return Fault("gpu_hardware", f"SXid {found['code'] or found['sxid']}", entity=found["bus"] or found["at"])
+
+
+@pattern(
+    "host",
+    Nature.BENIGN,
+    hints=("detected NVSwitch non-fatal error ", ": SXid (PCI:"),
+    regex=_switch("non-fatal", "Non-fatal"),
+    samples={
+        "[Mar 14 2031 09:10:00] [ERROR] [tid 1374] detected NVSwitch non-fatal error 12028 on fid 0 on NVSwitch pci "
+        "bus id 00000000:c1:00.0 physical id 1 port 35": Benign("nvswitch-non-fatal"),
+        "[12345.678901] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore": (
+            Benign("nvswitch-non-fatal")
+        ),
+    },
+    rejects=("[Mar 14 2031 09:10:00] [ERROR] [tid 1374] detected NVSwitch fatal error 20034 on fid 0",),
+)
+def nvswitch_non_fatal(found: Any) -> Benign:
+    """An error that the switch got over, as a GPU's reset leaves it on each of its ports."""
+    return Benign("nvswitch-non-fatal")
+
+
 PATTERNS = (
     cuda_oom,
     corrupt_allocation,
@@ -193,4 +248,6 @@ PATTERNS = (
     torch_internal_assert,
     gpu_hardware,
     gpu_application_fault,
+    nvswitch_fault,
+    nvswitch_non_fatal,
 )

@@ -6,12 +6,16 @@ The one place where a pattern's failure is caught: it becomes a count of unparse
 import threading
 from collections.abc import Iterator
 
+import msgspec
+
+from extractors import kept
 from extractors.catalogue import CATALOGUE, Catalogue
 from extractors.clocks import Clock
-from extractors.joining import CONTENT_HINT, Joined, Joiner, Place, Shape
+from extractors.joining import CONTENT_HINT, Joined, Joiner, Place, Shape, glued_before
 from extractors.layers import CONTENT_LOGGERS, Line, Unwrapper
+from extractors.ordering import UNTIMED, Ordering
 from extractors.pattern import Nature, Pattern
-from extractors.quoting import quote
+from extractors.quoting import QUOTE_LIMIT, quote
 from extractors.record import NOWHERE, Block, Evidence, Observation, Origin
 from extractors.scanner import Scanner, candidates
 
@@ -26,46 +30,58 @@ BACKWARDS_BYTES = 16_384
 _TRACEBACKS = "traceback"
 
 
+class Skew(msgspec.Struct, frozen=True):
+    """How far a file's clock runs ahead: own_us of what the same lines say of their time in the aggregated log,
+    stream_us of the transport's clock there, which orders the stream."""
+
+    own_us: int = 0
+    stream_us: int = 0
+
+
+NO_SKEW = Skew()
+
+
 class Reader:
     """Reads one file's blocks in order.
 
-    base is what the file's name says of its lines' origin; anchor_us a moment near its first line. unparsed counts
-    lines that a pattern claimed and could not read, torn the messages whose end never came; late the lines whose
-    effective time went backwards and was held at the file's newest.
+    base is what the file's name says of its lines' origin; anchor_us a moment near its first line; skew is taken off
+    its clock. unparsed counts lines that a pattern claimed and could not read, torn the messages whose end never came.
     """
 
-    def __init__(self, source: str, base: Origin, anchor_us: int, catalogue: Catalogue | None = None) -> None:
+    def __init__(
+        self, source: str, base: Origin, anchor_us: int, catalogue: Catalogue | None = None, skew: Skew = NO_SKEW
+    ) -> None:
         self.source = source
         self.catalogue = catalogue or CATALOGUE.whole
-        self.unwrapper = Unwrapper(Clock(anchor_us), base)
+        self.unwrapper = Unwrapper(Clock(anchor_us, skew.own_us), base)
+        self._ahead_us = skew.stream_us - skew.own_us
         self.unparsed = 0
         self.torn = 0
-        self.late = 0
         self._scanner = scanner_of(self.catalogue)
         self._by_hint = (*self.catalogue.by_hint, *(() for _ in UNSPOKEN_HINTS))
         self._hints = (*self.catalogue.hints, *UNSPOKEN_HINTS)
         self._joiner = Joiner()
-        self._anchor_us = anchor_us
-        self._effective_us: int | None = None
+        self._looked = 0
+        self._ordering = Ordering(anchor_us)
 
     def read(self, block: Block) -> list[Observation]:
         """The observations of one block."""
         out: list[Observation] = []
         data = block.data
-        counted, number = 0, block.line
+        counted, number, self._looked = 0, block.line, 0
         for start, end, hints in self._lines(data):
             number += data.count(b"\n", counted, start)
             counted = start
             place = Place(data[start:end].decode("utf-8", "replace"), number, block.offset + start)
             self._line(place, hints, data, start, out)
-        return out
+        return self._ordering.settled(out)
 
     def end(self) -> list[Observation]:
         """What the end of the file still lets go."""
         out: list[Observation] = []
         for joined in self._joiner.end():
             self._conclude(joined, [], out)
-        return out
+        return self._ordering.settled(out)
 
     def _lines(self, data: bytes) -> Iterator[tuple[int, int, list[int]]]:
         """Candidate lines; every line while a message is open, since its continuations hold no hint."""
@@ -101,19 +117,26 @@ class Reader:
                 return
             for patience_over in self._joiner.wait():
                 self._conclude(patience_over, [], out)
-        if hints and not self._joiner.starts(line, place):
+        if not hints:
+            return
+        if not self._joiner.starts(line, place):
             self._ask(line, place, hints, out)
+        elif glued := glued_before(line.text):
+            self._ask(msgspec.structs.replace(line, text=glued), place, hints, out)
 
     def _unwrap(self, raw: str, data: bytes, start: int) -> Line:
+        """The line without its prefixes. One without a time has that of the nearest line before it in the block, which
+        is looked for from where an earlier line looked last."""
         line = self.unwrapper.unwrap(raw)
+        looked, self._looked = self._looked, start
         if line.at_us is not None:
             return line
         clock = self.unwrapper.clock
-        behind = data[max(0, start - BACKWARDS_BYTES) : start]
+        behind = data[max(looked, start - BACKWARDS_BYTES) : start]
         for earlier in reversed(behind.split(b"\n")[-48:]):
             if earlier[:1] in b"2[IWE(" and self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None:
                 break
-        return line._replace(at_us=clock.newest_us)
+        return msgspec.structs.replace(line, at_us=clock.newest_us)
 
     def _header(self, raw: str) -> None:
         """Ray writes who runs in a worker at the head of its files, and again when the worker is reused."""
@@ -143,7 +166,8 @@ class Reader:
     def _inner(self, frame: str, first: Line) -> Line:
         line = self.unwrapper.unwrap(frame)
         origin = line.origin if line.origin != self.unwrapper.base else first.origin
-        return line._replace(
+        return msgspec.structs.replace(
+            line,
             at_us=line.at_us if line.at_us is not None else first.at_us,
             transport_us=line.transport_us if line.transport_us is not None else first.transport_us,
             origin=origin,
@@ -152,6 +176,8 @@ class Reader:
     def _conclude(self, joined: Joined, hints: list[int], out: list[Observation]) -> None:
         if joined.torn:
             self.torn += 1
+        if joined.shape is Shape.IGNORED:
+            return
         if joined.shape is Shape.TRACEBACK:
             if hints and not joined.torn:
                 before = len(out)
@@ -162,7 +188,7 @@ class Reader:
             wanted: tuple[Pattern, ...] = (pattern,) if pattern else ()
         else:
             wanted = self._patterns([n for n, hint in enumerate(self._hints) if hint in joined.text[:REGEX_TEXT_LIMIT]])
-        self._try(wanted, joined.line._replace(text=joined.text), joined.place, out)
+        self._try(wanted, msgspec.structs.replace(joined.line, text=joined.text), joined.place, out)
 
     def _ask(self, line: Line, place: Place, hints: list[int], out: list[Observation]) -> None:
         self._try(self._patterns(hints), line, place, out)
@@ -175,10 +201,12 @@ class Reader:
     def _try(self, patterns: tuple[Pattern, ...], line: Line, place: Place, out: list[Observation]) -> None:
         """The first pattern that can read the line speaks for it."""
         for pattern in patterns:
-            text = line.text if pattern.regex is None else line.text[:REGEX_TEXT_LIMIT]
+            text = line.text
             try:
-                signal = pattern.read(text)
-            except (ValueError, KeyError, IndexError, TypeError, ArithmeticError, TimeoutError):
+                signal = pattern.build(text) if pattern.regex is None else pattern.read(text[:REGEX_TEXT_LIMIT])
+                if signal is not None:
+                    kept.check(signal)
+            except Exception:
                 self.unparsed += 1
                 continue
             if signal is not None:
@@ -186,27 +214,25 @@ class Reader:
                 return
 
     def _observe(self, pattern: Pattern, signal: object, line: Line, place: Place) -> Observation:
-        own_us = line.at_us
-        effective = self._advance(line.transport_us if line.transport_us is not None else own_us)
-        read = next((hint for hint in pattern.hints if hint in line.text), "")
-        evidence = Evidence(pattern.name, self.source, place.line, place.offset, own_us, quote(place.raw, read))
-        return Observation(signal, evidence, effective, pattern.name, line.origin, line.repeated)
-
-    def _advance(self, at_us: int | None) -> int:
-        """A line's effective time: its own, but never before the file's newest; counts what was held."""
-        newest = self._effective_us
-        if at_us is None:
-            at_us = newest if newest is not None else self._anchor_us
-        elif newest is not None and at_us < newest:
-            self.late += 1
-            at_us = newest
-        self._effective_us = at_us
-        return at_us
+        raw, name = place.raw, pattern.name
+        effective = self._streamed(line)
+        if effective is None:
+            effective = UNTIMED
+        if len(raw) > QUOTE_LIMIT or not raw.isprintable():
+            raw = quote(raw, next((hint for hint in pattern.hints if hint in line.text), ""))
+        evidence = Evidence(name, self.source, place.line, place.offset, line.at_us, raw)
+        return Observation(signal, evidence, effective, name, line.origin, line.repeated)
 
     def time_of(self, raw: str) -> int:
         """The effective time of a line that no pattern reads (the file's last one)."""
         line = self.unwrapper.unwrap(raw)
-        return self._advance(line.transport_us if line.transport_us is not None else line.at_us)
+        return self._ordering.time_of(self._streamed(line))
+
+    def _streamed(self, line: Line) -> int | None:
+        """A line's time by the clock that orders the stream."""
+        if line.transport_us is not None:
+            return line.transport_us
+        return None if line.at_us is None else line.at_us - self._ahead_us
 
 
 _SCANNERS = threading.local()

@@ -34,6 +34,7 @@ KEYS = (
     "max_staleness_steps",
     "num_parallel_generation_workers",
     "policy_num_nodes",
+    "colocate_all",
     "max_steps",
 )
 VARIABLES = (
@@ -60,6 +61,7 @@ _UNSET = ("<unset>", "null", "None", "")
         "  num_coordinators: 4": ConfigFact("num_coordinators", "4"),
         "  max_staleness_steps: 4": ConfigFact("max_staleness_steps", "4"),
         "    policy_num_nodes: 2": ConfigFact("policy_num_nodes", "2"),
+        "    colocate_all: true": ConfigFact("colocate_all", "true"),
         "  max_steps: 120": ConfigFact("max_steps", "120"),
         "  enforce_eager: true": ConfigFact("enforce_eager", "true"),
         "  num_parallel_generation_workers: 128": ConfigFact("num_parallel_generation_workers", "128"),
@@ -88,6 +90,7 @@ def yaml_value(found: Any) -> ConfigFact | None:
         ),
         "  generator.num_inference_engines=4 \\": ConfigFacts((ConfigFact("num_inference_engines", "4"),)),
         "- trainer.placement.policy_num_nodes=2": ConfigFacts((ConfigFact("policy_num_nodes", "2"),)),
+        "trainer.placement.colocate_all=true \\": ConfigFacts((ConfigFact("colocate_all", "true"),)),
         "python -m skyrl_train.entrypoints.main_fully_async generator.inference_engine_tensor_parallel_size=2 "
         "generator.num_coordinators=4 trainer.max_staleness_steps=4 "
         "trainer.fully_async.num_parallel_generation_workers=128": ConfigFacts(

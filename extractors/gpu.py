@@ -1,7 +1,7 @@
 """What `nvidia-smi --query-gpu=…` and `--query-compute-apps=…` say, as CSV with or without header and units.
 
 Serves gate B. The columns are those of the header, else those that the recorded command asked for: never a fixed
-order. A cell that the driver could not fill (`[N/A]`, `ERR!`) is None, never 0.
+order. Without a query it is the plain table. A cell that the driver could not fill (`[N/A]`, `ERR!`) is None, never 0.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from extractors.dcgm import read_dcgm
+from extractors.nvidia_smi import read_table
 from extractors.polls import (
     GpuProcess,
     GpuProcessesPolled,
@@ -46,7 +47,7 @@ def read_gpus(record: PollRecord) -> tuple[Said, ...]:
     if exported:
         return exported
     tables = [_read_table(record, fields, rows) for fields, rows in _tables(record)]
-    said = [one for one in tables if one is not None]
+    said = [one for one in (*tables, read_table(record)) if one is not None]
     complaint = next((line for line in _lines(record) if line.strip().startswith(TOOL_FAILURES)), "")
     failure = [failed(record, complaint.strip()[:300], complaint)] if complaint else []
     if said:

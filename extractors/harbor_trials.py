@@ -32,9 +32,11 @@ TRANSCRIPTS = ("trajectory.json", "opencode.txt")
 
 
 class TrialStarted(msgspec.Struct, frozen=True):
-    """A trial has its config on file: it was started."""
+    """A trial has its config on file: it was started. silent says that its transcript is on file and the agent wrote
+    nothing in it, None that there is no transcript."""
 
     trial: str
+    silent: bool | None = None
 
 
 class TrialEnded(msgspec.Struct, frozen=True):
@@ -102,13 +104,14 @@ def _started(
     """The start, from config.json, else from the result that followed it."""
     times = trial_times(result, transcript) if result else (None, None)
     at_us = times[0] if times[0] is not None or transcript is None else transcript.first_us
+    begun = TrialStarted(trial, None if transcript is None else not any((transcript.turns, *transcript.texts)))
     config = files.get("config.json", b"")
     if config.strip():
-        return _at(TrialStarted(trial), "config.json", config, max(config.find(b'"trial_name"'), 0), at_us)
+        return _at(begun, "config.json", config, max(config.find(b'"trial_name"'), 0), at_us)
     if result is not None:
         raw = files["result.json"]
         place = _place(raw, _stated("started_at", result.started_at), rb'"trial_name"')
-        return _at(TrialStarted(trial), "result.json", raw, place, at_us)
+        return _at(begun, "result.json", raw, place, at_us)
     if "config.json" in files and "result.json" not in files:
         return _at(TrialUnreadable(trial, "config.json: the file is empty"), "config.json", config, 0)
     return None
@@ -166,7 +169,8 @@ def _ended_by_exception(trial: str, raw: bytes, transcript: Transcript | None) -
         timing=None,
         coherence=_coherence(transcript, None),
     )
-    return _at(signal, "exception.txt", raw, max(raw.rfind(named.encode()), 0))
+    ended_us = transcript.last_us if transcript else None
+    return _at(signal, "exception.txt", raw, max(raw.rfind(named.encode()), 0), ended_us)
 
 
 def _exception_class(line: str) -> str:
@@ -194,11 +198,13 @@ def _transcript(files: Mapping[str, bytes]) -> Transcript | None:
         return None
     tokens = [t.output_tokens for t in read if t.output_tokens is not None]
     times = [t.first_us for t in read if t.first_us is not None]
+    ends = [t.last_us for t in read if t.last_us is not None]
     return Transcript(
         texts=tuple(text for t in read for text in t.texts),
         turns=sum(t.turns for t in read),
         output_tokens=sum(tokens) if tokens else None,
         first_us=min(times, default=None),
+        last_us=max(ends, default=None),
     )
 
 

@@ -1,10 +1,14 @@
 """Messages that span lines: tracebacks (also interleaved between actors) and pretty-printed dicts become one record.
 
+A traceback's header may be glued to what its stream had left without a newline (a progress bar, a logger's own prefix).
+
 A join is open per stream (an origin and the prefix that its lines repeat); it is bounded in lines, bytes and time.
 """
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from extractors.layers import Line
 from extractors.record import Origin
@@ -14,26 +18,48 @@ JOIN_BYTES = 262_144
 CONTENT_LINES = 20_000
 PATIENCE_LINES = 2_000
 """Foreign lines that an open join outlives; after that its own next line is not coming."""
+HELD_CHARACTERS = 8_388_608
+"""What all open joins may hold together; real ones hold kilobytes."""
+STREAMS_KEPT = 4_096
 
 TRACEBACK_HEADER = "Traceback (most recent call last)"
 _REMOTE_HEADERS = ("ray::", "\x1b[36mray::")
+_QUOTING = frozenset("\"'`{\\")
 _FRAME_STARTS = (" ", "\t", ">", "│", "|", "^", "~")
+IGNORED_HEADERS = (
+    "Exception ignored in",
+    "--- Logging error ---",
+    "Error occurred while register actor to metric agent",
+)
+"""Lines that say of the traceback below them that its program goes on: Python of destructors and exit handlers, its
+logging of log handlers, Ray 2 of its metrics agent."""
+IGNORED_WITHIN = 64
+"""Physical lines between such a line and its traceback, where other actors' lines interleave."""
+MEMORY_TABLE = "PID\tMEM(GB)\tCOMMAND"
+"""The head of Ray's table of a node's largest processes; its first row is the largest."""
 DICT_HEADERS = ("{'async/", "{'generate/")
 CONTENT_HEADER = "Example:"
 """SkyRL's `log_example` prints a whole trajectory below this: agents' words, never events."""
 CONTENT_HINT = "log_example"
+_REMOTE_ERROR = "RayTaskError("
+_STARTS = (*_REMOTE_HEADERS, CONTENT_HEADER, *DICT_HEADERS, MEMORY_TABLE)
+"""Beginnings of joined messages, other than a traceback's, so that most lines are told from them at one glance."""
 
 
 class Shape(StrEnum):
     """What kind of message is being joined."""
 
     TRACEBACK = "traceback"
+    IGNORED = "ignored"
     DICT = "dict"
+    TABLE = "table"
     CONTENT = "content"
 
 
-@dataclass(slots=True)
-class Place:
+_UNREAD = (Shape.CONTENT, Shape.IGNORED)
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Where a physical line stands."""
 
     raw: str
@@ -43,14 +69,15 @@ class Place:
 
 @dataclass(slots=True)
 class Join:
-    """A message whose end has not come yet. told is the newest line; size counts characters."""
+    """A message whose end has not come yet. size counts characters (lines, of content), since is the number of foreign
+    lines before it."""
 
     shape: Shape
     first: Line
     place: Place
     texts: list[str]
     size: int = 0
-    waited: int = 0
+    since: int = 0
 
 
 @dataclass(slots=True)
@@ -67,18 +94,39 @@ class Joined:
 
 @dataclass(slots=True)
 class Joiner:
-    """The open joins of one file."""
+    """The open joins of one file, in the order of their beginnings, and where each stream last said that an exception
+    is ignored. passed counts foreign lines, held the characters of open joins."""
 
     open: dict[tuple[Origin, str], Join] = field(default_factory=dict)
+    ignored: dict[tuple[Origin, str], int] = field(default_factory=dict)
+    passed: int = 0
+    held: int = 0
 
     def starts(self, line: Line, place: Place) -> bool:
         """Whether the line begins a message that spans lines; it is taken then."""
         shape = _shape_of(line.text)
         if shape is None:
+            if line.text.startswith(IGNORED_HEADERS):
+                if len(self.ignored) >= STREAMS_KEPT:
+                    self.ignored.clear()
+                self.ignored[line.origin, line.logger] = place.line
             return False
         key = (line.origin, "" if shape is Shape.CONTENT else line.logger)
-        self.open[key] = Join(shape, line, place, [line.text])
+        said = self.ignored.pop(key, None) if shape is Shape.TRACEBACK else None
+        if said is not None and place.line - said <= IGNORED_WITHIN:
+            shape = Shape.IGNORED
+        self._forget(key)
+        self.open[key] = Join(
+            shape, line, place, [line.text], 0 if shape is Shape.CONTENT else len(line.text), self.passed
+        )
+        self.held += len(line.text) + len(place.raw)
         return True
+
+    def _forget(self, key: tuple[Origin, str]) -> None:
+        """A join is over; its length is no longer held."""
+        join = self.open.pop(key, None)
+        if join is not None:
+            self.held -= sum(map(len, join.texts)) + len(join.place.raw)
 
     def takes(self, line: Line, place: Place) -> tuple[bool, Joined | None]:
         """(whether the line belongs to an open message, the message if the line ended it)."""
@@ -89,12 +137,13 @@ class Joiner:
         join = self.open.get(key)
         if join is None:
             return False, None
-        if join.shape is Shape.TRACEBACK and len(join.texts) > 1 and line.text.startswith(TRACEBACK_HEADER):
+        if join.shape is not Shape.DICT and len(join.texts) > 1 and is_traceback_header(line.text):
             return False, self._close(key, join, torn=True)
         join.texts.append(line.text)
         join.size += len(line.text)
+        self.held += len(line.text)
         if _ends(join, line.text):
-            del self.open[key]
+            self._forget(key)
             conclusion = join.first if join.shape is Shape.DICT else line
             where = join.place if join.shape is Shape.DICT else place
             return True, Joined(join.shape, "\n".join(join.texts), conclusion, where)
@@ -106,34 +155,53 @@ class Joiner:
         """Whether the line is still content: until its speaker writes a line with its own prefix again."""
         join.size += 1
         if line.logger or join.size > CONTENT_LINES:
-            del self.open[(line.origin, "")]
+            self._forget((line.origin, ""))
             return False
         return True
 
     def wait(self) -> list[Joined]:
-        """A foreign line passed; gives the joins whose patience is over."""
+        """A foreign line passed; gives the joins whose patience is over, and the oldest while too much is held."""
+        self.passed += 1
         over = []
-        for key, join in list(self.open.items()):
-            join.waited += 1
-            if join.waited > PATIENCE_LINES:
-                over.append(self._close(key, join, torn=True))
-        return [joined for joined in over if joined.shape is not Shape.CONTENT]
+        while self.open:
+            key, oldest = next(iter(self.open.items()))
+            if self.passed - oldest.since <= PATIENCE_LINES and self.held <= HELD_CHARACTERS:
+                break
+            over.append(self._close(key, oldest, torn=True))
+        return [joined for joined in over if joined.shape not in _UNREAD]
 
     def end(self) -> list[Joined]:
         """The file ended: what is still open, torn."""
         over = [self._close(key, join, torn=True) for key, join in list(self.open.items())]
-        return [joined for joined in over if joined.shape is not Shape.CONTENT]
+        return [joined for joined in over if joined.shape not in _UNREAD]
 
     def _close(self, key: tuple[Origin, str], join: Join, torn: bool) -> Joined:
-        del self.open[key]
+        self._forget(key)
         return Joined(join.shape, "\n".join(join.texts), join.first, join.place, torn)
 
 
+def is_traceback_header(text: str) -> bool:
+    """Whether the line is, or ends with, a traceback's header. Quoted ones (an agent's words, a JSON) are content."""
+    if text.startswith(TRACEBACK_HEADER):
+        return True
+    glued, header, rest = text.partition(TRACEBACK_HEADER)
+    return bool(header) and rest.strip() == ":" and not _QUOTING.intersection(glued)
+
+
+def glued_before(text: str) -> str:
+    """What stands before a traceback's header on its own line."""
+    return text.partition(TRACEBACK_HEADER)[0] if is_traceback_header(text) else ""
+
+
 def _shape_of(text: str) -> Shape | None:
-    if text.startswith((TRACEBACK_HEADER, *_REMOTE_HEADERS)) or _is_remote_header(text):
+    if not text.startswith(_STARTS) and TRACEBACK_HEADER not in text and _REMOTE_ERROR not in text:
+        return None
+    if text.startswith(_REMOTE_HEADERS) or is_traceback_header(text) or _is_remote_header(text):
         return Shape.TRACEBACK
     if text.rstrip() == CONTENT_HEADER:
         return Shape.CONTENT
+    if text.startswith(MEMORY_TABLE):
+        return Shape.TABLE
     if text.startswith(DICT_HEADERS) and not text.rstrip().endswith("}"):
         return Shape.DICT
     return None
@@ -141,10 +209,12 @@ def _shape_of(text: str) -> Shape | None:
 
 def _is_remote_header(text: str) -> bool:
     """Ray's header in place of the word Traceback: `…RayTaskError(Cause): ray::Actor.method() (pid=…`."""
-    return "RayTaskError(" in text[:80] and ": ray::" in text[:160] and not text.startswith(_FRAME_STARTS)
+    return _REMOTE_ERROR in text[:80] and ": ray::" in text[:160] and not text.startswith(_FRAME_STARTS)
 
 
 def _ends(join: Join, text: str) -> bool:
+    if join.shape is Shape.TABLE:
+        return True
     if join.shape is Shape.DICT:
         return text.rstrip().endswith("}")
     if not text.strip() or text.startswith(_FRAME_STARTS):

@@ -1,12 +1,16 @@
 """The prefixes that a raw line may wear, peeled in their order: transport, launcher, Ray tag, the speaker's own.
 
 Iris `job logs` writes `[22:47:31] task=/alice/rl/0 | `, kubectl `2026-07-01T22:47:31.123456789Z `, srun `0: `,
-torchrun `[rank7]: `, Ray's driver `(Actor pid=4242, ip=10.0.0.7) `, loguru, vLLM, c10, Ray's C++ and python loggers
-their own. Equal prefixes repeat thousands of times, so each part is a dict look-up.
+torchrun `[rank7]: `, Ray's driver `(Actor pid=4242, ip=10.0.0.7) ` (a named actor's `(name Actor pid=4242) `), loguru,
+vLLM, c10, Ray's C++ and python loggers, python's own (`ERROR:asyncio:`) and torch's (`E0314
+09:12:00.742000 800 torch/distributed/run.py:792] `) theirs. Equal prefixes repeat thousands of times, so each part is
+a dict look-up.
 """
 
 import re
-from typing import NamedTuple
+from typing import Any
+
+import msgspec
 
 from extractors.clocks import Clock
 from extractors.quoting import without_ansi
@@ -16,31 +20,44 @@ CONTENT_LOGGERS = ("harbor.agents", "LiteLLM", "litellm")
 """Loggers whose messages are content (agents' words), never events."""
 
 CACHE_LIMIT = 16_384
+HEAD_LIMIT = 400
+"""Characters in which a head that is looked up whole must end; longer ones are read part by part."""
+TASK_LIMIT = 512
+"""Characters of a line in which its task's path ends; what is longer is no path."""
+TAGS_LIMIT = 8
+"""Ray tags that are peeled from one line; a driver that relays another's line wears two."""
 
-_IRIS = re.compile(r"\[(\d\d:\d\d:\d\d)\] task=(\S+)(?: attempt=(\d+))? \| ?")
-_KUBECTL = re.compile(r"(?:\[pod/([^/\]]+)/[^\]]+\] )?(?:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d+)Z )?")
+_IRIS = re.compile(r"\[(\d\d:\d\d:\d\d)\] task=(\S{1,500})(?: attempt=(\d{1,9}))? \| ?")
+_KUBECTL = re.compile(r"(?:\[pod/([^/\]]{1,253})/[^\]]{1,253}\] )?(?:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d+)Z )?")
 _SRUN = re.compile(r" {0,4}\d{1,5}: ")
-_TORCHRUN = re.compile(r"\[(?:rank|default)(\d+)\]: ?")
+_TORCHRUN = re.compile(r"\[(?:rank|default)(\d{1,6})\]: ?")
 _RAY_TAG = re.compile(
-    r"\((?:(?P<bare>pid=\d+)|(?P<name>[\w.:/<>-]+(?: \+[\dhms]+)?)(?: (?:rank=(?P<rank>\d+) )?pid=(?P<pid>\d+))?)"
+    r"\((?:(?P<bare>pid=\d{1,10})|(?:[\w.:/-]+ (?=[A-Z_]\w* pid=))?(?P<name>[\w.:/<>-]+(?: \+[\dhms]+)?)"
+    r"(?: (?:rank=(?P<rank>\d{1,6}) )?pid=(?P<pid>\d{1,10}))?)"
     r"(?:, ip=(?P<ip>[\d.a-fA-F:]+))?\) ?"
 )
 _SYSTEM_TAGS = ("raylet", "gcs_server", "autoscaler")
-_LOGURU = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[.,](\d{1,6}) \| ?(\w+) *\| ?([\w.<>]*):([\w.<>]*):(\d+) ?- ?")
+_LOGURU = re.compile(
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[.,](\d{1,6}) \| ?(\w+) *\| ?([\w.<>]{0,200}):([\w.<>]{0,200}):(\d{1,9}) ?- ?"
+)
 _RAY_PYTHON = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\s+([A-Z]+)\s+([\w.]+:\d+) -- ")
 _RAY_CPP = re.compile(
     r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) [DIWECF] (\d+) \d+\] (?:\((\w+)\) )?(?:([\w.]+:\d+): )?"
 )
 _VLLM = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d) \[?([\w./]+:\d+)\] ?")
 _C10 = re.compile(r"\[([IWEF])(?:(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d+))? ([\w.]+:\d+)\] ")
-_GROUP = re.compile(r"\[(?:PG (?:ID )?[^\]]*?)?Rank (\d+)\] ")
+_KLOG = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d+) \d+ ([\w./]+:\d+)\] ")
+_PYTHON = re.compile(
+    r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):(?:(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:,(\d{3}))?|([A-Za-z_][\w.]*)):"
+)
+_GROUP = re.compile(r"\[(?:PG (?:ID )?[^\]]*?)?Rank (\d{1,6})\] ")
 _NCCL_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?=\S+:\d+:\d+ \[)")
 _PLAIN = re.compile(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z|\+00:00)?\]?[ \t]")
-_REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs.*)?$")
+_REPEATED = re.compile(r" ?\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs.*)?$")
 _FIRST_OF_DEDUP = re.compile(r" \(Ray deduplicates logs by default\..*$")
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, frozen=True, gc=False):
     """A physical line, unwrapped. logger is who the speaker's own prefix names (`core.py:1101`, a module path)."""
 
     text: str
@@ -60,13 +77,13 @@ class Unwrapper:
         self.base = base
         self._origins: dict[tuple[str, str], Origin] = {}
         self._tags: dict[str, tuple[str, int, str, int | None] | None] = {}
+        self._heads: dict[str, Origin] = {}
+        self._loggers: dict[str, str] = {}
 
     def unwrap(self, raw: str) -> Line:
         """The line without its prefixes."""
         text = without_ansi(raw)
-        transport_us, task, text = self._transport(text)
-        tag, text = self._ray_tag(text)
-        origin = self._origin(task, tag)
+        transport_us, origin, text = self._head(text)
         own_us, logger, rank, group, text = self._speaker(text)
         if rank is not None and origin.rank != rank:
             origin = Origin(origin.task, origin.attempt, origin.actor, origin.pid, origin.host, rank)
@@ -80,10 +97,28 @@ class Unwrapper:
         """The file says from here on that its lines come from somebody else (a reused Ray worker)."""
         self.base = base
         self._origins.clear()
+        self._heads.clear()
+
+    def _head(self, text: str) -> tuple[int | None, Origin, str]:
+        """The transport's time, the origin, and the rest. All of a head but its time is looked up at once."""
+        end = 0
+        if text[9:16] == "] task=" and text[0] == "[":
+            bar = text.find(" | ", 16, HEAD_LIMIT)
+            close = text.find(") ", bar, bar + HEAD_LIMIT) if text[bar + 3 : bar + 4] == "(" else bar + 1
+            end = close + 2 if bar > 0 and close > 0 and text[close + 2 : close + 3] != "(" else 0
+            known = self._heads.get(text[9:end])
+            if known is not None:
+                return self.clock.time_of_day(text[1:9]), known, text[end:]
+        transport_us, task, rest = self._transport(text)
+        tag, rest = self._ray_tag(rest)
+        origin = self._origin(task, tag)
+        if end and len(rest) == len(text) - end:
+            _remember(self._heads, text[9:end], origin)
+        return transport_us, origin, rest
 
     def _transport(self, text: str) -> tuple[int | None, str, str]:
         if text.startswith("[") and text[9:16] == "] task=":
-            end = text.find(" | ", 16)
+            end = text.find(" | ", 16, TASK_LIMIT)
             if end > 0:
                 return self.clock.time_of_day(text[1:9]), text[16:end], text[end + 3 :]
             found = _IRIS.match(text)
@@ -103,7 +138,9 @@ class Unwrapper:
 
     def _ray_tag(self, text: str) -> tuple[str, str]:
         tag = ""
-        while text.startswith("("):
+        for _ in range(TAGS_LIMIT):
+            if not text.startswith("("):
+                break
             end = text.find(")", 0, 160)
             if end < 0:
                 return tag, text
@@ -150,19 +187,44 @@ class Unwrapper:
         first = text[:1]
         clock = self.clock
         if first == "2":
+            at_us, end = clock.seconds.get(text[:19]), text.find(" - ", 23, HEAD_LIMIT) + 3
+            logger = self._loggers.get(text[19:20] + text[23:end])
+            if at_us is not None and logger is not None and text[20:23].isdecimal():
+                return at_us + int(text[20:23]) * 1000, logger, None, "", text[end:]
             if found := _LOGURU.match(text):
+                if found.end(2) == 23 and found.end() == end:
+                    _remember(self._loggers, text[19:20] + text[23:end], found[4])
                 return clock.full(found[1], found[2]), found[4], None, "", text[found.end() :]
             if found := _RAY_PYTHON.match(text):
                 return clock.full(found[1], found[2]), found[4], None, "", text[found.end() :]
-        elif first in "IWEDC":
+        elif first in "IWEDCF":
+            at = text.find(" ") + 1
+            end = text.find("] ", at + 15, HEAD_LIMIT) + 2
+            at_us, logger = clock.seconds.get(text[at : at + 14]), self._loggers.get(text[:at] + text[at + 14 : end])
+            if at_us is not None and logger is not None:
+                return at_us, logger, None, "", text[end:]
             if found := _VLLM.match(text):
+                if found.end() == end:
+                    _remember(self._loggers, text[:at] + text[at + 14 : end], found[4])
                 at_us = clock.month_day(int(found[1]), int(found[2]), found[3])
                 return at_us, found[4], None, "", text[found.end() :]
+            if found := _KLOG.match(text):
+                at_us = clock.month_day(int(found[1]), int(found[2]), found[3], found[4])
+                return at_us, found[5], None, "", text[found.end() :]
+            if found := _PYTHON.match(text):
+                return self._python(found, text)
         elif first == "[":
             return self._bracketed(text)
         if first == "2" and (found := _PLAIN.match(text)):
             return clock.full(found[1].replace("T", " "), found[2] or ""), "", None, "", text[found.end() :]
         return None, "", None, "", text
+
+    def _python(self, found: re.Match[str], text: str) -> tuple[int | None, str, int | None, str, str]:
+        """Python's `LEVEL:name:message` or `LEVEL:time:message`. Only a message's first line wears it, so that the
+        logger is told only where it decides whether the line is read at all."""
+        at_us = self.clock.full(found[1], found[2] or "") if found[1] else None
+        name = found[3] or ""
+        return at_us, name if name.startswith(CONTENT_LOGGERS) else "", None, "", text[found.end() :]
 
     def _bracketed(self, text: str) -> tuple[int | None, str, int | None, str, str]:
         clock = self.clock
@@ -189,13 +251,23 @@ class Unwrapper:
         return None, "", None, "", text
 
 
+def _remember(known: dict[str, Any], key: str, value: Any) -> None:
+    if len(known) >= CACHE_LIMIT:
+        known.clear()
+    known[key] = value
+
+
 def _task_and_attempt(task: str) -> tuple[str, int]:
     """`/alice/rl-80b/0:2` or `/alice/rl-80b/0 attempt=2` as the path without its attempt, and the attempt."""
     path, _, named = task.partition(" attempt=")
-    if named.isdigit():
+    if _is_number(named):
         return path, int(named)
     head, colon, number = path.rpartition(":")
-    return (head, int(number)) if colon and number.isdigit() else (path, 0)
+    return (head, int(number)) if colon and _is_number(number) else (path, 0)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _dedup(text: str) -> tuple[int, str]:

@@ -15,6 +15,10 @@ from extractors.signal import Benign
 INFO = r"(?P<process>[\w.-]+:\d+):\d+ \[-?\d+\] NCCL INFO "
 
 
+_GLUED = r"(?:[^\n{\"]*NCCL INFO [^\n{\"]*?(?=[A-Za-z][\w.-]*:\d+:\d+ \[))?"
+"""What another writer's torn line left before the head: streams without line locking are glued."""
+
+
 class CommInit(msgspec.Struct, frozen=True):
     """One rank's initialisation of one communicator began, or is complete. (process, comm) names the pair of lines.
 
@@ -42,7 +46,8 @@ class CommClosed(msgspec.Struct, frozen=True):
     "nccl",
     Nature.FACT,
     hints=("- Init START", "- Init COMPLETE"),
-    regex=INFO
+    regex=_GLUED
+    + INFO
     + r"(?:\[Rank \d+\] )?(?:ncclComm\w+ )?comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<ranks>\d+)"
     r"(?P<fields>(?: \w+ -?\w+)*?) ?- Init (?P<end>START|COMPLETE)",
     samples={
@@ -80,19 +85,22 @@ class CommClosed(msgspec.Struct, frozen=True):
         "0x55d0aa childCount 1 color 0 key 4 - Init COMPLETE": CommInit(
             "node-11:900", "0x61f0", "0x55d0aa/0", 4, 6, True
         ),
+        "node-11:900:950 [3] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 3 nranks 8 cudaDev 3 busId "
+        "86node-11:901:951 [5] NCCL INFO ncclCommInitRank comm 0x66d0 rank 5 nranks 8 cudaDev 5 busId ab000 commId "
+        "0x77 - Init COMPLETE": CommInit("node-11:901", "0x66d0", "0x77", 5, 8, True),
     },
     rejects=(
         "node-11:900:950 [0] NCCL INFO Init timings - ncclCommInitRankConfig: rank 3 nranks 16 total 2.85 (kernels "
         "0.21)",
         "node-11:900:950 [3] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 3 nranks 8 cudaDev 3 busId "
-        "86node-11:901:951 "
-        "[5] NCCL INFO ncclCommInitRank comm 0x66d0 rank 5 nranks 8 cudaDev 5 busId ab000 commId 0x77 - Init COMPLETE",
+        "86node-11:901:951 [5] NCCL INFO Init timings: rank 5 (kernels 0.2, alloc 000 commId 0x77 - Init COMPLETE",
         "node-11:900:950 [0] NCCL INFO comm 0x55d0aa rank 3 nranks 16 cudaDev 3 busId 5d000 - Abort COMPLETE",
     ),
 )
 def comm_init(found: Any) -> CommInit:
     """One rank began or completed a communicator (NCCL_DEBUG=INFO). START is missing in 2.17; a START without its
-    COMPLETE is a rank that waits for the others. Ranks without NCCL_DEBUG print neither. Glued lines are not read."""
+    COMPLETE is a rank that waits for the others. Ranks without NCCL_DEBUG print neither. Of glued lines
+    the one that is whole is read."""
     pairs = found["fields"].split()
     fields = dict(zip(pairs[::2], pairs[1::2], strict=False))
     group = fields.get("commId") or (f"{fields['parent']}/{fields.get('color', '')}" if "parent" in fields else "")

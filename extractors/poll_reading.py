@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 import orjson
 
+from extractors import kept
 from extractors.clocks import parse_iso
 from extractors.gpu import read_gpus
 from extractors.iris import read_iris_state
@@ -72,8 +73,12 @@ def read_poll(line: bytes) -> PollReading | PollUnreadable:
     if at_us is None:
         why = f"key `at`{_place(raw, 'at')}: {record.at!r} is no RFC 3339 time with a zone"
         return PollUnreadable(why, quote(raw, '"at"'))
-    said = reader(record)
-    signals = tuple(one.signal for one in said)
+    try:
+        said = reader(record)
+        signals = tuple(one.signal for one in said)
+        kept.check(signals)
+    except Exception as error:
+        return PollUnreadable(f"its reader failed ({type(error).__name__}: {error})"[:300], quote(raw))
     return PollReading(record, at_us, signals, tuple(_quote(one, raw) for one in said))
 
 

@@ -55,8 +55,9 @@ class PollFailed(msgspec.Struct, frozen=True):
 class StatePolled(msgspec.Struct, frozen=True):
     """The authoritative state. None means that the tool did not say.
 
-    exit_code is 128 + the signal where a signal ended it. failures counts failed tries of the whole job (of Slurm: its
-    `Restarts`, requeues of any kind). error is the scheduler's own reason, whatever it is called there.
+    exit_code is 128 + the signal where a signal ended it. failures counts failed tries of the whole job, requeues new
+    tries of any kind (Slurm's `Restarts`: a failed node and a pre-emption alike). error is the scheduler's own reason,
+    whatever it is called there.
     """
 
     state: JobState
@@ -65,6 +66,7 @@ class StatePolled(msgspec.Struct, frozen=True):
     preemptions: int | None = None
     pods_alive: int | None = None
     error: str = ""
+    requeues: int | None = None
 
 
 class Pod(msgspec.Struct, frozen=True):
@@ -134,10 +136,11 @@ class Process(msgspec.Struct, frozen=True):
 
 
 class ProcessesPolled(msgspec.Struct, frozen=True):
-    """The processes of one target."""
+    """The processes of one target, and what was asked for them."""
 
     target: str
     processes: tuple[Process, ...]
+    command: tuple[str, ...] = ()
 
 
 class Thread(msgspec.Struct, frozen=True):

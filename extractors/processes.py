@@ -45,7 +45,7 @@ def read_processes(record: PollRecord) -> tuple[Said, ...]:
         return (unusable(record, "a process table"),)
     # The coordinator is whom gate B asks after, so its row is the one to quote.
     _, line = max(found, key=lambda row: ("Coordinator" in row[0].command, row[0].cpu_percent))
-    return (Said(ProcessesPolled(record.target, tuple(process for process, _ in found)), line),)
+    return (Said(ProcessesPolled(record.target, tuple(process for process, _ in found), tuple(record.command)), line),)
 
 
 def _is_header(line: str) -> bool:

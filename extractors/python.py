@@ -7,15 +7,23 @@ place of the word Traceback. Chained exceptions come one by one; Ray's chain of 
 import re
 from typing import Any
 
+from extractors.joining import IGNORED_HEADERS, is_traceback_header
 from extractors.pattern import Nature, Role, pattern
 from extractors.signal import Benign, Fault
 
 HEADER = "Traceback (most recent call last)"
 MESSAGE_LIMIT = 200
 _RAISED = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?:\((?P<inner>[\w.]+)\))?(?::(?: (?P<message>.*))?)?$")
+_REMOTE = re.compile(r"\bray::(\w+)\.\w+\(\)")
 _FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
 _NOT_OWN = ("site-packages", "dist-packages", "/lib/python", "<frozen", "ray/_private", "ray/_raylet")
+_BUILTIN_ENDINGS = ("Error", "Exception", "Exit", "Interrupt", "Iteration", "Warning", "Group", "Timeout", "Failure")
 _NO_ERRORS = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError", "StopIteration"})
+_REFUSED_CONFIG = re.compile(r"\d+ validation errors? for \w*(?:Config|Args|Settings|Params)\b")
+_STATUS = re.compile(r"\bError code: (4\d\d) - ")
+"""How the SDKs of OpenAI, Anthropic and their kin print an HTTP status (openai-python 1.x)."""
+_PASSING = frozenset({"408", "409", "423", "425", "429"})
+"""Statuses that a later try can pass."""
 _MASKED = {"EngineDeadError": "engine_dead", "OutOfMemoryError": "cuda_oom", "ActorDiedError": "actor_died"}
 
 
@@ -25,9 +33,16 @@ def _conclusion(lines: list[str]) -> re.Match[str] | None:
         if line[:1] in " \t" or not line.strip():
             continue
         found = _RAISED.match(line)
-        if found and found["type"].rpartition(".")[2][:1].isupper():
+        if found and (found["inner"] or _names_exception(found["type"])):
             return found
     return None
+
+
+def _names_exception(word: str) -> bool:
+    """Whether a word before a colon is an exception's type. Without a module it is a builtin or the script's own, and
+    `Action: …` of a message that spans lines is neither."""
+    module, _, name = word.rpartition(".")
+    return name[:1].isupper() and (bool(module) or name.endswith(_BUILTIN_ENDINGS))
 
 
 def _site(lines: list[str]) -> str:
@@ -43,8 +58,14 @@ def _site(lines: list[str]) -> str:
     return own or any_frame
 
 
+def _remote_actor(lines: list[str]) -> str:
+    """The actor class that raised it, in Ray's chain of remote calls: the innermost one. "" outside of one."""
+    found = [match[1] for line in lines if _is_header(line) and (match := _REMOTE.search(line))]
+    return found[-1] if found else ""
+
+
 def _is_header(line: str) -> bool:
-    return line.startswith((HEADER, "ray::")) or ("RayTaskError(" in line[:80] and ": ray::" in line)
+    return is_traceback_header(line) or line.startswith("ray::") or ("RayTaskError(" in line[:80] and ": ray::" in line)
 
 
 @pattern(
@@ -78,7 +99,7 @@ def _is_header(line: str) -> bool:
         '  File "/opt/app/coordinator.py", line 40, in run\n'
         "    batch = queue.take()\n"
         "my.package.QueueEmptyError: nothing to take": (
-            Fault("python_exception", "nothing to take", "QueueEmptyError", "run")
+            Fault("python_exception", "nothing to take", "QueueEmptyError", "run", entity="RolloutCoordinator")
         ),
         "Traceback (most recent call last):\n"
         '  File "/opt/app/main.py", line 8, in main\n'
@@ -87,9 +108,34 @@ def _is_header(line: str) -> bool:
         '  File "/opt/app/main.py", line 30, in entry\n'
         "    check(rows)\n"
         "ValueError: 3 rows of 4": Fault("python_exception", "3 rows of 4", "ValueError", "entry"),
+        "Traceback (most recent call last):\n"
+        '  File "/opt/app/judge.py", line 19, in ask\n'
+        "    return await client.chat.completions.create(**request)\n"
+        "openai.APIStatusError: Error code: 402 - {'detail': 'top up your account'}": (
+            Fault("request_refused", "Error code: 402 - {'detail': 'top up your account'}", "APIStatusError", "ask")
+        ),
+        "Traceback (most recent call last):\n"
+        '  File "/opt/app/judge.py", line 19, in ask\n'
+        "    return await client.chat.completions.create(**request)\n"
+        "openai.RateLimitError: Error code: 429 - {'detail': 'slow down'}": (
+            Fault("python_exception", "Error code: 429 - {'detail': 'slow down'}", "RateLimitError", "ask")
+        ),
+        "Traceback (most recent call last):\n"
+        '  File "/opt/app/serve.py", line 7, in main\n'
+        "    config = ModelConfig(**arguments)\n"
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig": (
+            Fault("config_error", "1 validation error for ModelConfig", "ValidationError", "main")
+        ),
+        "Loading shards:  50%|█████     | 1/2 [00:03<00:03,  3.1s/it]ERROR:root:Traceback (most recent call last):\n"
+        '  File "/opt/app/load.py", line 7, in shard\n'
+        "    read(path)\n"
+        "OSError: the volume is gone": Fault("python_exception", "the volume is gone", "OSError", "shard"),
         "ray.exceptions.RayTaskError(OutOfMemoryError): ray::Runner.run() (pid=900, ip=10.1.0.4, actor_id=77ab)\n"
         '  File "/opt/app/main.py", line 94, in fit\n'
-        "    self.update()": Fault("cuda_oom", "", "OutOfMemoryError", "fit"),
+        "    self.update()\n"
+        "ray.exceptions.RayTaskError(OutOfMemoryError): ray::PolicyWorker.forward_backward() (pid=901, ip=10.1.0.5)\n"
+        '  File "/opt/app/worker.py", line 12, in forward_backward\n'
+        "    loss.backward()": Fault("cuda_oom", "", "OutOfMemoryError", "forward_backward", entity="PolicyWorker"),
     },
     rejects=(
         '{"role": "user", "content": "Traceback (most recent call last): boom"}',
@@ -110,8 +156,16 @@ def traceback(text: str) -> Fault | None:
     if name in _NO_ERRORS:
         return None
     message = "" if found["inner"] else (found["message"] or "").strip()[:MESSAGE_LIMIT]
-    cause = _MASKED.get(name, "python_exception") if found["inner"] else "python_exception"
-    return Fault(cause, message, name, _site(lines))
+    cause = _MASKED.get(name, "python_exception") if found["inner"] else _said_cause(name, message)
+    return Fault(cause, message, name, _site(lines), entity=_remote_actor(lines))
+
+
+def _said_cause(name: str, message: str) -> str:
+    """The cause that a message names by itself: a configuration that pydantic refused, a request that a service did."""
+    if name == "ValidationError" and _REFUSED_CONFIG.match(message):
+        return "config_error"
+    status = _STATUS.search(message)
+    return "request_refused" if status and status[1] not in _PASSING else "python_exception"
 
 
 @pattern(
@@ -190,4 +244,33 @@ def agent_outcome(found: Any) -> Benign:
     return Benign("agent-outcome")
 
 
-PATTERNS = (traceback, masked_exception, unhandled_remote_error, agent_outcome)
+@pattern(
+    "python",
+    Nature.BENIGN,
+    hints=IGNORED_HEADERS,
+    regex=r"Exception ignored in|--- Logging error ---|Error occurred while register actor to metric agent",
+    samples={
+        "Exception ignored in: <function Session.__del__ at 0x7f00aa>\n"
+        "Traceback (most recent call last):\n"
+        '  File "/opt/app/session.py", line 31, in __del__\n'
+        "    self.close()\n"
+        "RuntimeError: Event loop is closed": Benign("ignored-exception"),
+        "--- Logging error ---\n"
+        "Traceback (most recent call last):\n"
+        '  File "/usr/lib/python3.12/logging/__init__.py", line 1160, in emit\n'
+        "    msg = self.format(record)\n"
+        "TypeError: not all arguments converted during string formatting": Benign("ignored-exception"),
+        "(RefWorker pid=900) Error occurred while register actor to metric agent: '0' has type str\n"
+        "(RefWorker pid=900) Traceback (most recent call last):\n"
+        '(RefWorker pid=900)   File "python/ray/_raylet.pyx", line 2264, in ray._raylet.execute\n'
+        "(RefWorker pid=900) TypeError: '0' has type str": Benign("ignored-exception"),
+    },
+    rejects=("the Exception ignored in step 3", 'log("--- Logging error ---")'),
+)
+def ignored_exception(found: Any) -> Benign:
+    """The traceback below this line ended nothing: Python met it in a destructor, an exit handler or a log handler, Ray
+    while it told its metrics agent of an actor."""
+    return Benign("ignored-exception")
+
+
+PATTERNS = (traceback, masked_exception, unhandled_remote_error, agent_outcome, ignored_exception)

@@ -1,12 +1,13 @@
 """Ray: actors and workers that died, and why, as its exceptions, its driver and its raylets say.
 
 Serves gate A (the actor-death record). A driver learns of a death after it happened: what the dead process printed
-itself stands earlier. Nodes, memory and starts are in `ray_nodes`, the rest in `ray_benign`.
+itself stands earlier. Nodes, memory and starts are in `ray_nodes`, the memory report in `ray_memory`, the rest in
+`ray_benign`.
 """
 
 from typing import Any
 
-from extractors import ray_benign, ray_nodes
+from extractors import ray_benign, ray_memory, ray_nodes
 from extractors.pattern import Nature, Role, pattern
 from extractors.ray_lines import CPP, EXCEPTION, FAULTY_EXIT, INTENDED_EXIT
 from extractors.signal import Benign, Fault
@@ -254,5 +255,6 @@ PATTERNS = (
     intended_exit,
     object_not_had,
     *ray_nodes.PATTERNS,
+    *ray_memory.PATTERNS,
     *ray_benign.PATTERNS,
 )

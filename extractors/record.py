@@ -35,7 +35,7 @@ class Block(msgspec.Struct, frozen=True):
     generation: int = 0
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, gc=False):
     """A place that was read. Also the form of an absence, when `searched` says what was looked for and how far.
 
     at_us is the line's own time (or the nearest earlier one of its file), None where there is neither.
@@ -50,7 +50,7 @@ class Evidence(msgspec.Struct, frozen=True):
     searched: str = ""
 
 
-class Origin(msgspec.Struct, frozen=True):
+class Origin(msgspec.Struct, frozen=True, gc=False):
     """Who printed a line, as far as its prefixes (or its file's name and header) say. Empty means not said.
 
     task is the Iris task path without its attempt, e.g. `/alice/rl-80b/0`; host is the node's name (folder or prefix).

@@ -176,8 +176,8 @@ def _read_scontrol(record: PollRecord) -> Said | None:
         polled = StatePolled(
             state,
             exit_code=exit_of(cells.get("ExitCode", "")) if state.over else None,
-            failures=int(restarts) if restarts.isdecimal() and len(restarts) < 8 else None,
             error="" if cells.get("Reason", "None") == "None" else cells["Reason"],
+            requeues=int(restarts) if restarts.isdecimal() and len(restarts) < 8 else None,
         )
         found.append(Said(polled, line_with(block, "JobState="), "JobState="))
     return _liveliest(found)

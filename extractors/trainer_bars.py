@@ -33,7 +33,7 @@ def buffer_progress(text: str) -> BufferProgress | None:
     clock it is a heartbeat; no line at all may only mean that nothing was added."""
     if not text.startswith(_BUFFER):
         return None
-    bar = _bar(text[text.rfind(_BUFFER) + len(_BUFFER) :])
+    bar = bar_of(text[text.rfind(_BUFFER) + len(_BUFFER) :])
     return None if bar is None or bar[1] is None else BufferProgress(bar[0], bar[1], bar[2])
 
 
@@ -55,7 +55,7 @@ def step_progress(text: str) -> StepProgress | None:
     Processed` of the sync one, where a rejected batch moves it without a step."""
     for name in _STEPS:
         if text.startswith(name):
-            bar = _bar(text[text.rfind(name) + len(name) :])
+            bar = bar_of(text[text.rfind(name) + len(name) :])
             return None if bar is None else StepProgress(bar[0], bar[1])
     return None
 
@@ -77,11 +77,11 @@ def policy_progress(text: str) -> PolicyProgress | None:
     if not text.startswith(_POLICY):
         return None
     _, closed, frame = text[text.rfind(_POLICY) :].partition("]: ")
-    bar = _bar(frame) if closed else None
+    bar = bar_of(frame) if closed else None
     return None if bar is None else PolicyProgress(bar[0], bar[1])
 
 
-def _bar(frame: str) -> tuple[int, int | None, float | None] | None:
+def bar_of(frame: str) -> tuple[int, int | None, float | None] | None:
     """(done, total, elapsed seconds) of one frame, after its description."""
     counts, _, clock = frame.partition(" [")
     done, slash, rest = counts[counts.rfind("| ") + 1 :].partition("/")

@@ -11,12 +11,14 @@ from extractors.clocks import parse_iso
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """texts are the agent's own messages, reasoning and tool arguments. first_us is the first step's time."""
+    """texts are the agent's own messages, reasoning and tool arguments. first_us and last_us are the first and the last
+    step's time."""
 
     texts: tuple[str, ...] = ()
     turns: int = 0
     output_tokens: int | None = None
     first_us: int | None = None
+    last_us: int | None = None
 
 
 class _Metrics(msgspec.Struct):
@@ -55,6 +57,7 @@ def read_trajectory(content: bytes) -> Transcript | None:
         turns=len(own),
         output_tokens=sum(tokens) if tokens else None,
         first_us=parse_iso(times[0]) if times else None,
+        last_us=parse_iso(times[-1]) if times else None,
     )
 
 
@@ -98,13 +101,14 @@ _EVENT = msgspec.json.Decoder(_Event)
 def read_opencode(content: bytes) -> Transcript:
     """opencode's JSON lines, other lines passed over. A file of 0 bytes means that the model was never reached."""
     texts: list[str] = []
-    turns, tokens, first_us = 0, 0, None
+    turns, tokens, first_us, last_us = 0, 0, None, None
     for line in content.splitlines():
         event = _event(line)
         if event is None:
             continue
-        if first_us is None and event.timestamp:
-            first_us = int(event.timestamp * 1000)
+        if event.timestamp:
+            last_us = int(event.timestamp * 1000)
+            first_us = last_us if first_us is None else first_us
         part = event.part or _Part()
         if event.type == "step_finish":
             turns += 1
@@ -113,7 +117,7 @@ def read_opencode(content: bytes) -> Transcript:
             texts.append(part.text or "")
         elif event.type == "tool_use":
             texts.append(_tool_input(part.state))
-    return Transcript(tuple(texts), turns, tokens, first_us)
+    return Transcript(tuple(texts), turns, tokens, first_us, last_us)
 
 
 def _event(line: bytes) -> _Event | None:

@@ -4,6 +4,7 @@ Serves gate B (running, waiting and KV use of each engine) and the bring-up stag
 `vllm_start`. Versions are vLLM's; V0 logs from `metrics.py`, V1 from `loggers.py`.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -18,9 +19,11 @@ AGGREGATED = "aggregated"
 _PROMPT = "Avg prompt throughput: "
 _GENERATION = "Avg generation throughput: "
 _PER_SECOND = " tokens/s"
+_QUEUED = ("Waiting: ", "Pending: ")
+_KV = "KV cache usage: "
 
 
-class EngineLoad(msgspec.Struct, frozen=True):
+class EngineLoad(msgspec.Struct, frozen=True, gc=False):
     """One statistics line. engine is the tag (`000`), "" where the version prints none, or `aggregated`.
 
     running and waiting count requests (V0: Pending; from 0.20 waiting includes skipped ones); kv_percent is the KV
@@ -44,6 +47,7 @@ class EngineConfigured(msgspec.Struct, frozen=True):
     version: str
 
 
+@lru_cache(maxsize=1024)
 def _engine_of(head: str) -> str | None:
     """The engine that the words before the first figure name; None when they are no statistics line's."""
     if not head:
@@ -103,18 +107,19 @@ def engine_load(text: str) -> EngineLoad | None:
     fields = text[at + len(_PROMPT) :].split(", ")
     if not fields[1].startswith(_GENERATION):
         return None
-    waiting = 0
+    waiting: int | None = None
     kv_percent: float | None = None
     for field in fields[3:]:
-        label, _, value = field.partition(": ")
-        if label == "Waiting" or label == "Pending":
-            waiting = int(value.removesuffix(" reqs"))
-        elif kv_percent is None and label.endswith("KV cache usage"):
-            kv_percent = float(value.rstrip("%."))
+        if field.startswith(_QUEUED):
+            waiting = int(field[9:].removesuffix(" reqs"))
+        elif kv_percent is None and _KV in field:
+            kv_percent = float(field.partition(_KV)[2].rstrip("%."))
+        if waiting is not None and kv_percent is not None:
+            break
     return EngineLoad(
         engine,
         int(fields[2].removeprefix("Running: ").removesuffix(" reqs")),
-        waiting,
+        waiting or 0,
         kv_percent,
         float(fields[0].removesuffix(_PER_SECOND)),
         float(fields[1][len(_GENERATION) :].removesuffix(_PER_SECOND)),

@@ -1,10 +1,10 @@
 """Where one life of the job ends and the next begins (GATES, Attempt).
 
-The attempt's number is the largest that any sign gives: the attempt suffix of a task path, the controller's failure
-count while the job runs, the generation at the end of a pod's name, and the head's bring-up banners, less the first.
+The attempt's number is the largest that any sign gives: the attempt suffix of a task path, the controller's count of
+failures or requeues while the job runs, the generation at the end of a pod's name, and the head's bring-up banners,
+less the first.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
@@ -14,14 +14,13 @@ from extractors.polls import JobState, PodsPolled, StatePolled
 from extractors.record import Observation
 from extractors.supervisor import RoleAssigned
 from state.policy import SECOND_US
+from state.progress import own_us
 from state.tracker import AttemptStarted
-from state.trackers.scheduler import living_pods
+from state.trackers.scheduler import generation_of, living_pods
 
 BANNERS_APART = 60.0
-"""Head banners closer than this many seconds are one banner, read in two homes."""
-
-_GENERATION = re.compile(r"-\d+-[0-9a-f]{4,}-(\d+)$")
-"""The end of an Iris pod's name: rank, hash, generation. A bare trailing number is an index, not a generation."""
+"""Head banners of one home closer than this many seconds, by their own clock, are one: a file said twice, a second
+file of it. Another home's clock may differ, so its banners are counted apart."""
 
 
 class AttemptCutter(msgspec.Struct):
@@ -30,8 +29,8 @@ class AttemptCutter(msgspec.Struct):
     VERSION: ClassVar[int] = 1
 
     number: int = 0
-    banners: int = 0
-    banner_us: int | None = None
+    banners: dict[str, int] = {}
+    banner_us: dict[str, int] = {}
 
     def observe(self, observation: Observation) -> AttemptStarted | None:
         """The attempt that this observation begins, to be folded before it; None where it begins none."""
@@ -46,22 +45,22 @@ class AttemptCutter(msgspec.Struct):
 
     def _by_state(self, observation: Observation) -> int:
         polled: StatePolled = observation.signal
-        return polled.failures or 0 if polled.state is JobState.RUNNING else 0
+        return max(polled.failures or 0, polled.requeues or 0) if polled.state is JobState.RUNNING else 0
 
     def _by_pods(self, observation: Observation) -> int:
         polled: PodsPolled = observation.signal
-        found = (_GENERATION.search(pod.name) for pod in living_pods(polled.pods))
-        return max((int(match[1]) for match in found if match), default=0)
+        return max((generation_of(pod) or 0 for pod in living_pods(polled.pods)), default=0)
 
     def _by_banner(self, observation: Observation) -> int:
         banner: RoleAssigned = observation.signal
         if banner.role != "head":
             return 0
-        newest = self.banner_us
-        if newest is None or observation.at_us - newest > BANNERS_APART * SECOND_US:
-            self.banners += 1
-            self.banner_us = observation.at_us
-        return self.banners - 1
+        home, at_us = observation.evidence.source.split("/", 1)[0], own_us(observation)
+        newest = self.banner_us.get(home)
+        if newest is None or at_us - newest > BANNERS_APART * SECOND_US:
+            self.banners[home] = self.banners.get(home, 0) + 1
+            self.banner_us[home] = at_us
+        return self.banners[home] - 1
 
 
 _SIGNS: Mapping[type, Callable[[AttemptCutter, Observation], int]] = {

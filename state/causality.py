@@ -20,6 +20,8 @@ AFTER_SECONDS = 10.0
 """Progress counts as after an error from so many seconds on: the phase timers' `Finished` lines are written while an
 exception passes through them."""
 CONFIRM_US = 120 * SECOND_US
+PODS_CONFIRM_US = 900 * SECOND_US
+"""A pod list tells of a kill when it is next asked for, every few minutes."""
 CHAIN_US = 300 * SECOND_US
 """A watchdog takes a minute or more to dump before it ends its process."""
 DEFAULT_TIMEOUT_US = 1800 * SECOND_US
@@ -32,6 +34,8 @@ HEADLINES = frozenset(
 DEATHS = frozenset({"actor_died", "worker_crashed", "node_died", "raylet_died", "engine_worker_died", "engine_dead"})
 BARE_DEATHS = frozenset({"actor_died", "worker_crashed", "engine_worker_died", "peer_lost"})
 """Deaths that say nothing of why: a confirmed out-of-memory near them is the why."""
+SIGKILLED = 137
+"""The exit code of what a SIGKILL ended. It leaves no word of why: the kernel, an operator and a scheduler kill so."""
 NEEDS_ABORT = "collective_timeout"
 """A lone watchdog line is no hang signature; one that is followed by an abort is."""
 ABORTS = frozenset({"collective_abort", "watchdog_stuck"})
@@ -94,7 +98,7 @@ def first_cause(
     done_us: int | None,
 ) -> "FaultEvent | None":
     """The earliest unhandled root that nothing explains. A cascade stands in only where no root is on file, a
-    confirming line where a bare death (or nothing) is.
+    confirming line where a bare death (or nothing) is. An exception that the run survived before stands back.
 
     What came after the orderly end of training is noise, and an ambiguous error within a teardown is its consequence.
     """
@@ -105,12 +109,28 @@ def first_cause(
         if event.role is Role.ROOT or (event.role is Role.EITHER and _before(event, teardown_us))
     ]
     deaths = (e for e in standing if e.fault.cause in DEATHS | HEADLINES and _before(e, teardown_us))
-    first = next((event for event in causal if not _explained(event, standing)), None) or next(deaths, None)
+    unexplained = [event for event in causal if not _explained(event, standing)]
+    fresh = (event for event in unexplained if not _survived(event, events))
+    first = next(fresh, None) or next(deaths, None)
     if first is None and causal:
-        first = causal[0]
+        first = unexplained[0] if unexplained else causal[0]
     if first is not None:
         first = _headlined(first, causal) if first.fault.cause in HEADLINES else _written_first(first, causal)
     return _confirmed(first, confirms)
+
+
+def _survived(event: "FaultEvent", events: "tuple[FaultEvent, ...]") -> bool:
+    """Whether the run went on after the same exception before: a parser that fails on each bad answer ends nothing."""
+    if event.fault.cause != "python_exception":
+        return False
+    return any(
+        earlier.handled and earlier.own_us < event.own_us and _raised(earlier) == _raised(event) for earlier in events
+    )
+
+
+def _raised(event: "FaultEvent") -> tuple[str, str, str, str]:
+    """What was raised where, whichever process of an actor class it was."""
+    return (event.fault.cause, event.fault.exception, event.fault.site, event.origin.actor)
 
 
 def _before(event: "FaultEvent", moment_us: int | None) -> bool:
@@ -171,10 +191,20 @@ def _confirmed(first: "FaultEvent | None", confirms: "tuple[FaultEvent, ...]") -
     memory = [event for event in confirms if _ran_out(event.fault)]
     if first is None:
         return memory[0] if memory else None
-    if first.fault.cause not in BARE_DEATHS:
+    if not _is_bare(first.fault):
         return first
-    near = (event for event in memory if abs(event.own_us - first.own_us) <= CONFIRM_US)
-    return next(near, first)
+    return next((event for event in memory if _is_near(event, first)), first)
+
+
+def _is_near(confirming: "FaultEvent", death: "FaultEvent") -> bool:
+    after_us = confirming.own_us - death.own_us
+    polled = confirming.sources[0].source.startswith("polls/")
+    return -CONFIRM_US <= after_us <= (PODS_CONFIRM_US if polled else CONFIRM_US)
+
+
+def _is_bare(fault: Fault) -> bool:
+    """Whether a death, or an error that names no exception (a remote call nobody waited for), says nothing of why."""
+    return fault.cause in BARE_DEATHS or (fault.cause == "python_exception" and not fault.exception)
 
 
 def _ran_out(fault: Fault) -> bool:
@@ -184,12 +214,17 @@ def _ran_out(fault: Fault) -> bool:
     return known is not None and bool(known.oom) and (victim is None or _OURS.match(victim[1]) is not None)
 
 
+def by_unknown_hand(first: "FaultEvent", exit_code: int | None) -> bool:
+    """Whether the first cause is nothing but a death, in a job that a SIGKILL ended: who sent it is not known."""
+    return exit_code == SIGKILLED and first.fault.cause in (*BARE_DEATHS, "engine_dead")
+
+
 def explained_by(first: "FaultEvent", events: "tuple[FaultEvent, ...]", aggregated: frozenset[str]) -> int:
     """How many later errors follow from the first cause, de-duplicated copies included. What two homes tell of one
     cause is counted once: as often as the home that tells more of it."""
     heard: dict[str, list[int]] = {}
     for event in events:
-        before = event.own_us < first.own_us - (BURST_US if same_process(event, first) else 0)
+        before = event.own_us < first.own_us - _told_late(first, event)
         if event is first or event.handled or before:
             continue
         counts = heard.setdefault(event.fault.cause, [0, 0])
@@ -197,6 +232,13 @@ def explained_by(first: "FaultEvent", events: "tuple[FaultEvent, ...]", aggregat
         for home in homes:
             counts[home] += event.count
     return sum(max(counts) for counts in heard.values())
+
+
+def _told_late(first: "FaultEvent", event: "FaultEvent") -> int:
+    """How long before the first cause's own time an error may stand and still follow from it, in microseconds."""
+    if first.sources[0].source.startswith("polls/"):
+        return PODS_CONFIRM_US
+    return BURST_US if same_process(event, first) else 0
 
 
 def newest_hang(events: "tuple[FaultEvent, ...]") -> "FaultEvent | None":

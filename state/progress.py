@@ -58,9 +58,17 @@ class Bar(msgspec.Struct):
 
     def rises(self, count: int, at_us: int) -> bool:
         """Folds a line of the bar; true when the count has risen. An older line (a late copy) says nothing."""
-        if at_us < self.own_us:
-            return False
-        risen = count > self.count
+        return self._newer(at_us) and self._turns(count, at_us) > 0
+
+    def moves(self, count: int, at_us: int) -> bool:
+        """The same for a bar that is drawn anew for each round: a lower count is a new bar, and progress."""
+        return self._newer(at_us) and self._turns(count, at_us) != 0
+
+    def _newer(self, at_us: int) -> bool:
+        return at_us >= self.own_us
+
+    def _turns(self, count: int, at_us: int) -> int:
+        risen = count - self.count
         self.count, self.own_us = count, at_us
         return risen
 

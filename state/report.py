@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from extractors.clocks import write_iso
-from extractors.quoting import masked
+from extractors.quoting import masked, masked_words, without_controls
 from extractors.record import Evidence
 from state.case import Case
 from state.causes import CAUSES, Transient
@@ -17,6 +17,16 @@ SCHEMA = "wedgewatch/1"
 GATE_TITLES = {"A": "liveness", "B": "resources", "C": "rollouts", "D": "dynamics"}
 OUTPUT_LIMIT = 4_000
 """Characters of a failed command's output that a record carries; its poll record holds all of it."""
+COMPARED = 200
+"""Characters by which two quotes of one line are known for the same where they are cut."""
+LEDGER_WORDS = {
+    "same-failure": "the two newest ended attempts died of the same failure",
+    "different-failures": "the ended attempts died of different failures",
+    "transient-recovered": "it died of a transient failure and progresses again",
+    "unknown": "what ended an attempt is not known",
+}
+NOTHING_IN_COMMON = ("no attempt has failed", "one attempt has failed", "the attempts' failures are transient")
+"""What the pattern `none` means with no, one and more burned attempts."""
 
 
 def gate_record(case: Case, letter: str, ruling: Ruling, stage: str) -> dict[str, Any]:
@@ -98,10 +108,10 @@ def evidence_record(evidence: Evidence) -> dict[str, Any]:
 def _gap(gap: Gap) -> dict[str, Any]:
     return {
         "evidence": gap.what,
-        "why": gap.why,
-        "command": list(gap.command) or None,
+        "why": masked(gap.why),
+        "command": masked_words(gap.command) if gap.command else None,
         "exit": gap.exit,
-        "output": masked(gap.output[:OUTPUT_LIMIT]),
+        "output": masked(gap.output[: 2 * OUTPUT_LIMIT])[:OUTPUT_LIMIT],
     }
 
 
@@ -135,7 +145,7 @@ def _flip(verdict: Verdict) -> dict[str, Any] | None:
     if flip is None:
         return None
     before = None if flip.before_us is None else write_iso(flip.before_us)
-    return {"says": flip.says, "signal": flip.signal, "before": before}
+    return {"says": masked(flip.says), "signal": flip.signal, "before": before}
 
 
 def _coverage(case: Case) -> dict[str, Any]:
@@ -154,7 +164,8 @@ def _coverage(case: Case) -> dict[str, Any]:
 
 
 def text_report(record: dict[str, Any]) -> str:
-    """The text layout of a verdict record."""
+    """The text layout of a verdict record, fit for a terminal whatever the names and words in it."""
+    record = _printable(record)
     named = ", ".join(str(record[key]) for key in ("model", "geometry", "stage") if record[key])
     lines = [
         f"RL-JOB-HEALTH — {record['job']}  ({named})   captured: {record['captured']}",
@@ -179,22 +190,58 @@ def text_report(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _printable(told: Any) -> Any:
+    """The record with every text in one line and without control characters; an output keeps its lines."""
+    if isinstance(told, str):
+        return without_controls(told.replace("\n", "\\n"))
+    if isinstance(told, list):
+        return [_printable(each) for each in told]
+    if not isinstance(told, dict):
+        return told
+    return {
+        _printable(key): "\n".join(map(_printable, value.splitlines()))
+        if key == "output" and isinstance(value, str)
+        else _printable(value)
+        for key, value in told.items()
+    }
+
+
 def _evidence_lines(record: dict[str, Any]) -> list[str]:
-    seen: dict[tuple[str, int, str], str] = {}
+    """One line for each place. A line that stands in two homes names the other, so that it counts as one event."""
     groups = [gate["evidence"] for gate in record["gates"].values()]
     groups.append(record["cause"]["evidence"] if record["cause"] else [])
     groups.append(record["restarts"]["evidence"])
+    seen: dict[tuple[str, int, str], dict[str, Any]] = {}
+    lines: list[str] = []
     for item in (item for group in groups for item in group):
         searched = f"  [{item['searched']}]" if "searched" in item else ""
         key = (item["source"], item["line"], searched)
-        seen.setdefault(key, f"  {item['source']}:{item['line']}  {item['at'] or '-'}  {item['quote']}{searched}")
-    return list(seen.values()) or ["  none"]
+        if key in seen:
+            continue
+        twin = next((other for other in seen.values() if _same_line(item, other)), None)
+        told = f"  [the line of {twin['source']}:{twin['line']}, in its other home]" if twin else ""
+        lines.append(f"  {item['source']}:{item['line']}  {item['at'] or '-'}  {item['quote']}{searched}{told}")
+        seen[key] = item
+    return lines or ["  none"]
+
+
+def _same_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two places hold one printed line: the same signal at the same time in two files, and the words of the
+    one end the other's, which has prefixes before them (a cut quote is compared by what both show)."""
+    if one["source"] == other["source"] or one["at"] is None or not one["quote"]:
+        return False
+    if (one["signal"], one["at"]) != (other["signal"], other["at"]):
+        return False
+    short, long = sorted((str(one["quote"]), str(other["quote"])), key=len)
+    return short[:COMPARED] in long if long.endswith("…") else long.endswith(short)
 
 
 def _restart_line(restarts: dict[str, Any]) -> str:
     most = "?" if restarts["max"] is None else restarts["max"]
     remaining = "?" if restarts["remaining"] is None else restarts["remaining"]
-    return f"Restarts: {restarts['burned']}/{most} burned, {remaining} remaining — {restarts['pattern']}"
+    burned, pattern = restarts["burned"], restarts["pattern"]
+    told = LEDGER_WORDS.get(pattern) or NOTHING_IN_COMMON[min(burned, 2)]
+    return f"Restarts: {burned}/{most} burned, {remaining} remaining — {pattern} ({told})"
 
 
 def _missing_lines(record: dict[str, Any]) -> list[str]:

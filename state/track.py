@@ -53,7 +53,6 @@ class Track:
         }
         self._every: list[Fold] = []
         self._folds: dict[type, list[Fold]] = {}
-        self._every = [(every, one) for one in self.trackers.values() if (every := type(one).EVERY) is not None]
         for tracker in self.trackers.values():
             if (every := type(tracker).EVERY) is not None:
                 self._every.append((every, tracker))

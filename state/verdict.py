@@ -1,6 +1,6 @@
 """The verdict: from four rulings and the restart ledger to KILL, NO-KILL or ERROR (GATES, The verdict)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from extractors.clocks import write_iso
@@ -14,7 +14,9 @@ from state.gates.resources import RESOURCES
 from state.gates.rollouts import ROLLOUTS
 from state.over import job_over
 from state.policy import SECOND_US, Stage
+from state.skipped import skipped
 from state.trackers.restarts import RestartPattern
+from state.wording import plural
 
 GATES: tuple[Gate, ...] = (LIVENESS, RESOURCES, ROLLOUTS, DYNAMICS)
 DECIDING = ("A", "B", "C")
@@ -85,12 +87,18 @@ def judge(case: Case) -> Verdict:
         over is not None,
         verdict_stage,
         deciding,
-        rulings,
+        {letter: _with_skipped(case, letter, ruling) for letter, ruling in rulings.items()},
         cause,
         _reasoning(case, decision, deciding, rulings, cause),
         _next_steps(case, decision, deciding, rulings, cause, over),
         None if over is not None else _flip(case, decision, deciding, rulings),
     )
+
+
+def _with_skipped(case: Case, letter: str, ruling: Ruling) -> Ruling:
+    """The ruling with what was malformed or skipped of its evidence, which changes no decision."""
+    gaps = skipped(case, letter)
+    return replace(ruling, missing=ruling.missing + gaps) if gaps else ruling
 
 
 def decide(ledger: RestartPattern, rulings: dict[str, Ruling], non_finite: bool) -> tuple[Decision, str]:
@@ -165,9 +173,7 @@ def _reasoning(
     else:
         sentences.append(rulings[deciding].reason)
     if cause is not None and (known := CAUSES.get(cause.code)):
-        where = f" ({cause.evidence[0].source}:{cause.evidence[0].line})" if cause.evidence else ""
-        after = f"; {cause.cascade} later errors follow from it" if cause.cascade else ""
-        sentences.append(f"The first cause is {known.title}{where}{after}")
+        sentences.append(_cause_words(cause, known.title, sentences[0]))
     others = [
         f"gate {letter} {rulings[letter].condition}: {rulings[letter].reason}"
         for letter in "ABC"
@@ -180,6 +186,16 @@ def _reasoning(
     elif rulings["D"].status is Status.PASS and rulings["D"].condition != "INSUFFICIENT":
         sentences.append(rulings["D"].reason)
     return " ".join(_sentence(text) for text in sentences[:4])
+
+
+def _cause_words(cause: NamedCause, title: str, said: str) -> str:
+    """The first cause, where it stands and what it explains, as far as the sentence before does not say it."""
+    errors = plural(cause.cascade, "later error")
+    cascade = f"; it explains {errors}" if cause.cascade and errors not in said else ""
+    where = f"{cause.evidence[0].source}:{cause.evidence[0].line}" if cause.evidence else ""
+    if title in said and where:
+        return f"The first cause stands in {where}{cascade}"
+    return f"The first cause is {title}{f' ({where})' if where else ''}{cascade}"
 
 
 def _sentence(text: str) -> str:
@@ -210,14 +226,25 @@ def _next_steps(
         steps += [_repair(letter, rulings[letter]) for letter in DECIDING if rulings[letter].status is Status.ERROR]
     elif over is None:
         steps.append(_waiting(case))
-    return tuple(dict.fromkeys(_sentence(step) for step in steps if step))
+    return _said_once(steps)
+
+
+def _said_once(steps: list[str]) -> tuple[str, ...]:
+    """The steps as sentences, but those that an earlier one already holds, as a ruling's fix often does its cause's."""
+    said: list[str] = []
+    for step in steps:
+        words = step.strip().rstrip(".")
+        if words and not any(words.lower() in earlier.lower() for earlier in said):
+            said.append(_sentence(words))
+    return tuple(said)
 
 
 def _repair(letter: str, ruling: Ruling) -> str:
-    pieces = []
+    wanted: dict[str, list[str]] = {}
     for gap in ruling.missing:
-        command = f" (ran: {' '.join(gap.command)})" if gap.command else ""
-        pieces.append(f"{gap.what}, {gap.why}{command}")
+        command = f", ran: {' '.join(gap.command)}" if gap.command else ""
+        wanted.setdefault(gap.what, []).append(f"{gap.why}{command}")
+    pieces = [f"{what} ({'; '.join(dict.fromkeys(whys))})" for what, whys in wanted.items()]
     return f"Get what gate {letter} is missing and look again: {'; '.join(pieces)}"
 
 
@@ -235,7 +262,7 @@ def _waiting(case: Case) -> str:
 def _flip(case: Case, decision: Decision, deciding: str, rulings: dict[str, Ruling]) -> FlipSignal:
     if decision is Decision.ERROR:
         gap = rulings[deciding].missing[0]
-        return FlipSignal(f"{gap.what} arrives", "evidence_arrived", None)
+        return FlipSignal(f"what is missing arrives: {gap.what}", "evidence_arrived", None)
     if decision is Decision.KILL:
         if deciding == "C":
             return FlipSignal("a trial ends with a reward above 0", "trial_ended", None)

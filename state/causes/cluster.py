@@ -4,6 +4,13 @@ from state.causes.cause import Cause, Transient
 
 ROWS = (
     Cause(
+        "wall_clock",
+        "a time limit of the scheduler that ran out",
+        Transient.YES,
+        "raise the limit, or let the job resume from its last checkpoint",
+        "relaunch from the last checkpoint",
+    ),
+    Cause(
         "actor_died",
         "an actor that died",
         Transient.UNKNOWN,

@@ -39,6 +39,20 @@ ROWS = (
         "hold until fixed",
     ),
     Cause(
+        "request_refused",
+        "a request that its service refused for good (an HTTP status that no retry passes)",
+        Transient.NO,
+        "fix what the status names: the request (400), the key or the balance (401, 402, 403), the address (404)",
+        "hold until one request is answered",
+    ),
+    Cause(
+        "service_unreachable",
+        "a service that the trainer depends on and that no longer answers",
+        Transient.UNKNOWN,
+        "look at the service's own log and whether its host answers",
+        "relaunch once it answers",
+    ),
+    Cause(
         "python_exception",
         "an exception",
         Transient.UNKNOWN,

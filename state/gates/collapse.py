@@ -1,6 +1,6 @@
 """The signs of collapse that gate D weighs, each over a window of training steps (GATES, Gate D).
 
-A sign counts while the newest third of the window does not recover from it: most of its steps show it.
+A sign counts while the newest third of the window does not recover from it: most of its steps show it, the last too.
 """
 
 from collections.abc import Callable
@@ -124,7 +124,8 @@ def _sign(view: DynamicsView, measure: str, bad: Callable[[float], bool], says: 
     rows = [row for row in view.window if measure in row.measures and bad(row.measures[measure])]
     known = [row for row in view.newest_third if measure in row.measures]
     lasting = [row for row in known if bad(row.measures[measure])]
-    if len(rows) < BLOWN_STEPS or 2 * len(lasting) <= len(known):
+    recovers = 2 * len(lasting) <= len(known) or lasting[-1] is not known[-1]
+    if len(rows) < BLOWN_STEPS or recovers:
         return None
     steps = ", ".join(str(row.step) for row in rows[-5:])
     return Sign(f"{says} in {len(rows)} steps (newest {steps})", (rows[0].evidence, rows[-1].evidence))

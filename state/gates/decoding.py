@@ -8,6 +8,7 @@ from state.case import Case
 from state.gate import Gap, Ruling, failed, unjudged
 from state.gates.readings import (
     buffer_lines,
+    buffer_of_phase,
     engine_lines,
     engine_words,
     gap_of,
@@ -31,6 +32,7 @@ from state.policy import (
 )
 from state.trackers.engines import EngineState
 from state.trackers.facts import JobFacts
+from state.trackers.heartbeat import Buffer
 from state.trackers.pipeline import StackDump
 from state.trackers.processes import ProcessRole
 
@@ -41,10 +43,8 @@ _FEWEST_LINES = 5
 def thrashing(case: Case) -> Ruling | None:
     """Generation, for ≥ 10 min: waiting ≥ 4 × running on the fleet, throughput flat (±10 %) and the buffer not rising
     faster: lower concurrency or raise decode slots in lockstep."""
-    buffer = case.heartbeat.buffer
-    if generating_for(case) < GENERATION_WINDOW or buffer is None:
-        return None
-    if buffer.recent_rate is None or buffer.earlier_rate is None or buffer.recent_rate > buffer.earlier_rate:
+    buffer = buffer_of_phase(case)
+    if generating_for(case) < GENERATION_WINDOW or buffer is None or _rises_faster(buffer):
         return None
     loads = [case.engines.load(at_us) for at_us in minutes_of_window(case, GENERATION_WINDOW)]
     if any(load.waiting < THRASHING_WAITING_FACTOR * max(load.running, 1) for load in loads):
@@ -64,6 +64,13 @@ def thrashing(case: Case) -> Ruling | None:
         f"({facts.max_num_seqs or 'not said'}), in lockstep"
     )
     return failed("THRASHING", reason, *engine_lines(case), *buffer_lines(case), *gpu_lines(case), fix=fix)
+
+
+def _rises_faster(buffer: Buffer) -> bool:
+    """Whether the buffer rises faster than before, or nothing says that it does not. One that stands still does not."""
+    if buffer.recent_rate is None:
+        return True
+    return buffer.recent_rate > 0 and (buffer.earlier_rate is None or buffer.recent_rate > buffer.earlier_rate)
 
 
 def floored(case: Case) -> Ruling | None:

@@ -4,6 +4,7 @@ is done and does not end."""
 from extractors.polls import JobState, PollFailed
 from extractors.record import Evidence
 from state.case import Case
+from state.causality import by_unknown_hand
 from state.causes import CAUSES
 from state.gate import Gap, Ruling, failed, passed, unjudged
 from state.gates.liveness_words import (
@@ -11,18 +12,24 @@ from state.gates.liveness_words import (
     AGGREGATED,
     cascade_words,
     cause_words,
+    driver_exit,
     first_evidence,
+    logs_words,
     newest_evidence,
     newest_line,
+    not_pulled,
     notes_of,
     present,
     state_words,
     transience,
     unread_homes,
 )
-from state.over import job_over
+from state.over import job_over, moves_without_pods
 from state.policy import DONE_NOT_EXITED, STATE_POLL_INTERVAL_UNKNOWN, STATE_POLL_MAX_INTERVALS
-from state.wording import clock, span
+from state.wording import clock, plural, span
+
+_BY_THE_SCHEDULER = {JobState.PREEMPTED: "external_signal", JobState.TIMED_OUT: "wall_clock"}
+"""Ends that are their own explanation, by the cause that they come to."""
 
 
 def state_poll_unread(case: Case) -> Ruling | None:
@@ -31,7 +38,9 @@ def state_poll_unread(case: Case) -> Ruling | None:
     seen = case.scheduler
     if seen.state is None or seen.state_us is None:
         why = "no state poll succeeded" if seen.failure else "no state poll is on file"
-        return unjudged("INCOMPLETE", f"The job's state is not known: {why}", _state_gap(case, why))
+        established = present(*first_evidence(case), newest_line(case), case.freshness.progress)
+        reason = f"The job's state is not known: {why}{logs_words(case)}"
+        return unjudged("INCOMPLETE", reason, _state_gap(case, why), evidence=established)
     if seen.state.state.over:
         return None
     age, allowed = case.seconds_since(seen.state_us), _state_poll_age_allowed(case)
@@ -68,7 +77,7 @@ def unreconciled(case: Case) -> Ruling | None:
         evidence = present(seen.state_evidence, seen.pods_evidence)
         reason = (
             f"The state poll of {clock(seen.state_us)} says running, the pod list of {clock(seen.pods_us)} shows no "
-            f"living pod. A second empty list, 2 min or more after {clock(seen.empty_pods_us[0])}, would settle it"
+            f"living pod{_unsettled(case)}"
         )
         return unjudged("UNRECONCILED", reason, _pods_gap(case, "it contradicts the state poll"), evidence=evidence)
     if seen.job_state is not JobState.ABSENT:
@@ -78,6 +87,13 @@ def unreconciled(case: Case) -> Ruling | None:
     reason = f"The record of the job is absent since {clock(seen.absent_since_us)}; it {before}, and {listed}"
     gap = _pods_gap(case, "an absent record is an end only with an empty pod list, read separately")
     return unjudged("UNRECONCILED", reason, gap, evidence=present(seen.state_evidence, seen.pods_evidence))
+
+
+def _unsettled(case: Case) -> str:
+    first, progress_us = clock(case.scheduler.empty_pods_us[0]), case.freshness.progress_us
+    if moves_without_pods(case):
+        return f", and the trainer moved on until {clock(progress_us)} after the first empty list of {first}"
+    return f". A second empty list, 2 min or more after {first}, would settle it"
 
 
 def _pods_gap(case: Case, why: str) -> Gap:
@@ -100,7 +116,7 @@ def completed(case: Case) -> Ruling | None:
     how = f"training was done at {clock(case.phases.done_us)}" if done else "the last step was reached"
     of = f" of {fresh.step_of}" if fresh.step_of is not None else ""
     reason = f"The job is over ({state_words(case)}) and {how}: {fresh.step_done}{of} steps"
-    return passed("COMPLETED", reason, *present(done, fresh.step, over, newest_line(case)))
+    return passed("COMPLETED", reason, *present(done, fresh.step, over, newest_line(case), driver_exit(case)))
 
 
 def dead(case: Case) -> Ruling | None:
@@ -110,30 +126,51 @@ def dead(case: Case) -> Ruling | None:
     if over is None:
         return None
     unread = unread_homes(case)
-    quoted = present(over, newest_line(case))
+    quoted = present(over, newest_line(case), driver_exit(case))
     if unread:
-        reason = f"The job is over ({state_words(case)}), but {' and '.join(gap.what for gap in unread)} was not read"
+        reason = f"The job is over ({state_words(case)}), but nothing was read of {' or '.join(g.what for g in unread)}"
         return unjudged("INCOMPLETE", reason, *unread, evidence=present(*first_evidence(case), *quoted))
     first = case.faults.first
+    state, lacking = case.scheduler.state, not_pulled(case)
+    if first is None and state is not None and state.state in _BY_THE_SCHEDULER:
+        return _ended_by_the_scheduler(case, _BY_THE_SCHEDULER[state.state], quoted)
+    if first is None and lacking is not None:
+        reason = f"The job is over ({state_words(case)}), but {lacking.what} were not pulled"
+        return unjudged("INCOMPLETE", reason, lacking, evidence=quoted)
     if first is None:
         return _unexplained(case, quoted)
+    if by_unknown_hand(first, state.exit_code if state else None):
+        return _unexplained(case, (*first_evidence(case), *quoted), f"but {cause_words(first)}, by an unknown hand")
     known = CAUSES.get(first.fault.cause)
     reason = (
-        f"The job is over ({state_words(case)}) after {case.freshness.step_done} steps. The first cause is "
+        f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}. The first cause is "
         f"{cause_words(first)}, {transience(first)}{cascade_words(case)}"
     )
     fix = f"{known.fix}; {known.relaunch}" if known else "read the quoted error and explain it before a relaunch"
     return failed("DEAD", reason, *present(*first_evidence(case), *quoted), fix=fix, notes=notes_of(case))
 
 
-def _unexplained(case: Case, quoted: tuple[Evidence, ...]) -> Ruling:
+def _ended_by_the_scheduler(case: Case, code: str, quoted: tuple[Evidence, ...]) -> Ruling:
+    known, seen = CAUSES[code], case.scheduler
+    said = f" ({seen.state.error})" if seen.state is not None and seen.state.error else ""
+    reason = (
+        f"The job is over ({state_words(case)}{said}) after {plural(case.freshness.step_done, 'step')}, by the "
+        f"scheduler's own word, and no error of the job stands before it: {known.title}, which is transient"
+    )
+    fix = f"{known.fix}; {known.relaunch}"
+    return failed("DEAD", reason, *quoted, fix=fix, notes=notes_of(case), cause=code)
+
+
+def _unexplained(case: Case, quoted: tuple[Evidence, ...], but: str = "") -> Ruling:
     searched = "an error that could have ended the job"
     absences = [case.coverage.absence(kind, searched) for kind in (*AGGREGATED, *ACTORS)]
     reason = (
-        f"The job is over ({state_words(case)}) after {case.freshness.step_done} steps, without a training-done "
-        f"line. Both homes were read and neither holds a first cause"
+        f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}, without a "
+        f"training-done line. Both homes were read and neither holds a first cause{f', {but}' if but else ''}"
     )
     why = "neither the aggregated log nor the per-actor logs hold an error that nothing else explains"
+    if but:
+        why = "a bare SIGKILL; the node's kernel log, the pod's last state or the scheduler's events tell who sent it"
     gap = Gap("the first cause of the end", why)
     return unjudged("UNEXPLAINED", reason, gap, evidence=present(*quoted, *absences))
 

@@ -13,6 +13,7 @@ from state.gates.liveness_words import (
     AGGREGATED,
     allowance_words,
     cascade_words,
+    not_pulled,
     notes_of,
     present,
     running_evidence,
@@ -23,6 +24,7 @@ from state.gates.stall import (
     ended_long_enough,
     frozen_policy,
     is_stale,
+    left_behind_words,
     signature,
     stacks_of_the_stall,
     stacks_words,
@@ -30,19 +32,36 @@ from state.gates.stall import (
     stall_words,
     the_live_stacks,
 )
-from state.policy import ABORTED_ALLOWANCE, Stage
+from state.policy import ABORTED_ALLOWANCE, SECOND_US, Stage
 from state.wording import clock, plural, sentence, span
 
 
 def trainer_record_unread(case: Case) -> Ruling | None:
     """Needs the authoritative state poll and the newest phase-timer or step line with its time."""
-    if case.scheduler.job_state is not JobState.RUNNING or case.phases.newest is not None:
+    seen, fresh = case.scheduler, case.freshness
+    told = (case.phases.newest, fresh.progress, fresh.bring_up)
+    if seen.job_state is not JobState.RUNNING or any(line is not None for line in told):
         return None
-    if any(case.coverage.was_read(kind) for kind in (*AGGREGATED, *ACTORS)):
+    homes = (*AGGREGATED, *ACTORS)
+    read = any(case.coverage.was_read(kind) for kind in homes)
+    but = "no line of the logs tells of its bring-up or of a phase" if read else "no log of the job was read"
+    why = "the logs that were read hold none; their heads may be missing" if read else why_unread(case, homes)
+    reason = f"The state poll of {clock(seen.state_us)} says running, but {but}"
+    searched = [case.coverage.absence(kind, "a bring-up, phase-timer or step line") for kind in homes]
+    gap = Gap("the newest phase-timer or step line", why)
+    return unjudged("INCOMPLETE", reason, gap, evidence=present(seen.state_evidence, *searched))
+
+
+def logs_not_pulled(case: Case) -> Ruling | None:
+    """Needs logs that reach to the present: where their sync fails, a standstill may be the sync's own."""
+    gap, sign, synced_us = not_pulled(case), signature(case), case.scheduler.synced_us
+    if case.scheduler.job_state is not JobState.RUNNING or gap is None:
         return None
-    reason = f"The state poll of {clock(case.scheduler.state_us)} says running, but no log of the job was read"
-    gap = Gap("the newest phase-timer or step line", why_unread(case, (*AGGREGATED, *ACTORS)))
-    return unjudged("INCOMPLETE", reason, gap, evidence=present(case.scheduler.state_evidence))
+    silent_us = 0 if synced_us is None else synced_us - stall(case).since_us
+    if sign is not None and sign.ended and silent_us > ABORTED_ALLOWANCE * SECOND_US:
+        return None
+    reason = f"The state poll of {clock(case.scheduler.state_us)} says running, but {gap.what} were not pulled"
+    return unjudged("INCOMPLETE", reason, gap, evidence=running_evidence(case))
 
 
 def wedged(case: Case) -> Ruling | None:
@@ -63,7 +82,8 @@ def wedged(case: Case) -> Ruling | None:
     reason = f"{sentence(stall_words(case))}, past {allowance_words(case)}, because of {sign.says}"
     if not stacks:
         gaps = the_live_stacks(case, "a stall with this signature needs one live stack since the newest progress")
-        return unjudged("STALE", f"{reason}; no live stacks", *gaps, evidence=running_evidence(case, *sign.evidence))
+        reason = "; ".join(filter(None, (reason, left_behind_words(case), "no live stacks")))
+        return unjudged("STALE", reason, *gaps, evidence=running_evidence(case, *sign.evidence))
     shown = tuple(dump.evidence for dump in stacks[-2:])
     reason = f"{reason}; {stacks_words(stacks)}{cascade_words(case)}"
     return failed("WEDGED", reason, *running_evidence(case, *sign.evidence, *shown), fix=sign.fix, notes=notes_of(case))
@@ -78,11 +98,11 @@ def stale(case: Case) -> Ruling | None:
     pairs = frozen_policy(case)
     if not pairs:
         why = "without a hang signature, two captures 60 s or more apart must show the policy ranks in the same frames"
-        evidence = running_evidence(case)
-        return unjudged("STALE", f"{reason}; no hang signature", *the_live_stacks(case, why), evidence=evidence)
+        reason = "; ".join(filter(None, (reason, left_behind_words(case), "no hang signature")))
+        return unjudged("STALE", reason, *the_live_stacks(case, why), evidence=running_evidence(case))
     older, newer = pairs[0]
     reason = (
-        f"{reason}; {plural(len(pairs), 'policy process')} stood in the same frames at {clock(older.at_us)} and "
+        f"{reason}; {plural(len(pairs), 'policy rank')} stood in the same frames at {clock(older.at_us)} and "
         f"{clock(newer.at_us)}, innermost {newer.frames[0]}"
     )
     fix = "find the rank that stands elsewhere than the others and what it waits for; relaunch once it is explained"
@@ -103,8 +123,8 @@ def bringing_up(case: Case) -> Ruling | None:
     newest = case.freshness.bring_up_us
     told = f"its newest bring-up signal is of {clock(newest)}" if newest else "no bring-up signal yet"
     reason = (
-        f"Running since {clock(stall(case).since_us)} ({span(stall(case).seconds)}), no trainer phase yet, {told}; "
-        f"{allowance_words(case)}"
+        f"Running since {clock(stall(case).since_us)} ({span(stall(case).seconds)}), no trainer phase yet, {told}, "
+        f"within {allowance_words(case)}"
     )
     evidence = present(seen.state_evidence, case.freshness.bring_up, seen.running_evidence)
     return passed("BRINGING_UP", reason, *evidence, notes=notes_of(case), allowance=True)
@@ -122,7 +142,7 @@ def signals_unread(case: Case) -> Ruling | None:
         gaps.append(Gap("the collective watchdog record (aggregated log)", why_unread(case, AGGREGATED)))
     if not gaps:
         return None
-    reason = f"On a multi-mesh job {' and '.join(gap.what for gap in gaps)} must have been read, and was not"
+    reason = f"A multi-mesh job can't be judged without {' and '.join(gap.what for gap in gaps)}"
     return unjudged("INCOMPLETE", reason, *gaps, evidence=running_evidence(case))
 
 
@@ -143,7 +163,7 @@ def alive(case: Case) -> Ruling | None:
         where = f"done since {clock(case.phases.done_us)}"
     reason = (
         f"The state poll of {clock(case.scheduler.state_us)} says running; the trainer is {where}, its newest "
-        f"progress {span(stall(case).seconds)} old; {allowance_words(case)}"
+        f"progress {span(stall(case).seconds)} old, within {allowance_words(case)}"
     )
     return passed("ALIVE", reason, *running_evidence(case), notes=(*notes_of(case), *standing_sign(case)))
 
@@ -158,6 +178,7 @@ LIVENESS = Gate(
         dead,
         done_not_exited,
         trainer_record_unread,
+        logs_not_pulled,
         wedged,
         stale,
         bringing_up,

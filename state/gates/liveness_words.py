@@ -7,7 +7,9 @@ from state.case import Case
 from state.causality import rank_of
 from state.causes import CAUSES, Transient
 from state.gate import Gap
-from state.gates.stall import signature, stall, stall_words
+from state.gates.stall import left_behind, left_behind_words, signature, stall, stall_words
+from state.policy import SECOND_US, STATE_POLL_INTERVAL_UNKNOWN
+from state.trackers.coverage import Reading
 from state.trackers.faults import FaultEvent
 from state.wording import clock, plural, span
 
@@ -21,6 +23,20 @@ def allowance_words(case: Case) -> str:
 
 
 def state_words(case: Case) -> str:
+    """How the job ended: by its state record, and by the driver's own exit where that is another."""
+    driver = f"; its driver exited with {case.phases.driver_exit}" if driver_exit(case) else ""
+    return _record_words(case) + driver
+
+
+def driver_exit(case: Case) -> Evidence | None:
+    """The line of the driver's own exit, where it says something else than the state record (after a SIGTERM the task
+    itself exits 0)."""
+    state = case.scheduler.state
+    agrees = state is not None and case.phases.driver_exit == state.exit_code
+    return None if agrees else case.phases.driver
+
+
+def _record_words(case: Case) -> str:
     seen = case.scheduler
     code = f", exit {seen.state.exit_code}" if seen.state and seen.state.exit_code is not None else ""
     if seen.job_state is JobState.RUNNING:
@@ -47,7 +63,7 @@ def transience(event: FaultEvent) -> str:
 
 def cascade_words(case: Case) -> str:
     count = case.faults.cascade
-    return f". It explains {plural(count, 'later error')}" if count and case.faults.first else ""
+    return f". The first cause explains {plural(count, 'later error')}" if count and case.faults.first else ""
 
 
 def first_evidence(case: Case) -> tuple[Evidence, ...]:
@@ -66,7 +82,19 @@ def running_evidence(case: Case, *signs: Evidence) -> tuple[Evidence, ...]:
     """The signs, the state poll, the open phase's own line and the newest progress."""
     phase = case.phases.innermost
     opened = phase.evidence if phase else case.phases.newest
-    return present(*signs, case.scheduler.state_evidence, opened, *stall(case).evidence)
+    behind = left_behind(case)
+    return present(*signs, case.scheduler.state_evidence, opened, *stall(case).evidence, behind[1] if behind else None)
+
+
+def logs_words(case: Case) -> str:
+    """What the logs alone tell, for a job whose state is not known: its newest progress and its first cause."""
+    told, fresh = [], case.freshness
+    if fresh.progress_us is not None:
+        age = span(case.seconds_since(fresh.progress_us))
+        told.append(f"the newest progress is of {clock(fresh.progress_us)}, {age} before the newest line")
+    if case.faults.first is not None:
+        told.append(f"the first cause among the errors is {cause_words(case.faults.first)}{cascade_words(case)}")
+    return f". By the logs {'; '.join(told)}" if told else ""
 
 
 def present(*evidence: Evidence | None) -> tuple[Evidence, ...]:
@@ -77,6 +105,8 @@ def notes_of(case: Case) -> tuple[str, ...]:
     """A lone watchdog line or a barrier snapshot, progress after it: not a wedge; noted (rule 7). So are handled
     errors."""
     told = [f"{excuse.name}: {excuse.why}" for excuse in NOTED if excuse.shows(case) is not None]
+    if behind := left_behind_words(case):
+        told.append(behind)
     if case.faults.noted:
         told.append(f"the newest handled error is {cause_words(case.faults.noted[-1])}")
     return tuple(told)
@@ -97,7 +127,19 @@ def unread_homes(case: Case) -> tuple[Gap, ...]:
     return tuple(gaps)
 
 
+def not_pulled(case: Case) -> Gap | None:
+    """The gap of the logs since the newest sync that succeeded, where syncs fail and it is no longer fresh."""
+    seen = case.scheduler
+    failure, since_us = seen.sync_failure, seen.synced_us
+    end_us = seen.over_since_us if seen.over_since_us is not None else case.now_us
+    if failure is None or (since_us is not None and end_us - since_us <= STATE_POLL_INTERVAL_UNKNOWN * SECOND_US):
+        return None
+    what = "the job's logs" if since_us is None else f"the job's logs since {clock(since_us)}"
+    return Gap(what, f"the log sync fails: {failure.why}", failure.command, failure.exit, failure.output)
+
+
 def why_unread(case: Case, kinds: tuple[SourceKind, ...]) -> str:
     names = [name for name, source in case.coverage.sources.items() if source.kind in kinds]
     failures = [f"{name}: {why}" for name, why in case.coverage.failures if name in names]
+    failures += [f"{name} is empty" for name in names if case.coverage.sources[name].reading is Reading.READ]
     return "; ".join(failures[:3]) if failures else "no such file is in the capture"

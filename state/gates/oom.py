@@ -6,6 +6,7 @@ from extractors.pattern import Role
 from extractors.polls import Pod
 from extractors.record import Evidence
 from state.case import Case
+from state.causality import AFTER_SECONDS
 from state.causes import CAUSES
 from state.gate import Ruling, failed
 from state.gates.readings import gpu_lines
@@ -116,7 +117,7 @@ def _fatal(case: Case, event: FaultEvent) -> tuple[str, tuple[Evidence, ...]] | 
 
 def _no_progress_since(case: Case, event: FaultEvent) -> tuple[str, tuple[Evidence, ...]] | None:
     progress_us = case.freshness.progress_us or case.freshness.bring_up_us
-    if progress_us is not None and progress_us > event.own_us:
+    if progress_us is not None and progress_us > event.own_us + AFTER_SECONDS * SECOND_US:
         return None
     engine = next((engine for engine in case.engines.engines if engine.pid == event.origin.pid and engine.pid), None)
     if engine is not None and engine.last.at_us > event.own_us and engine.last.generation_rate > 0:

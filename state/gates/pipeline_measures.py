@@ -9,6 +9,7 @@ from state.gate import Gap
 from state.gates.readings import gap_of, newest_first
 from state.policy import BACKPRESSURE_WAIT_SHARE, DISPATCHER_BOUND_PERCENT, GENERATION_WINDOW, SECOND_US
 from state.trackers.processes import ProcessRole
+from state.wording import plural
 
 _MOST_GAPS = 3
 _STACK_ROLES = {
@@ -49,11 +50,13 @@ def _no_cpu(case: Case, since_us: int) -> list[Gap]:
     refused = [failed for failed in newest_first(case.pipeline.process_failures) if failed.at_us >= since_us]
     if refused:
         return [gap_of(what, failed) for failed in refused[:_MOST_GAPS]]
+    asked = case.pipeline.asked
+    if asked is None or asked.at_us < since_us:
+        return [Gap(what, "no procs poll is on record since generation began")]
+    why = "no procs poll shows a coordinator since generation began"
     if case.pipeline.lifetime_only:
-        return [
-            Gap(what, "ps shows an average over the process's life, and two samples far enough apart are not there")
-        ]
-    return [Gap(what, "no procs poll shows a coordinator since generation began")]
+        why = "ps shows an average over the process's life, and two samples far enough apart are not there"
+    return [Gap(what, why, asked.command, 0, asked.evidence.quote)]
 
 
 def staleness(case: Case, since_us: int) -> Measurement:
@@ -61,6 +64,8 @@ def staleness(case: Case, since_us: int) -> Measurement:
     known = [step for step in case.pipeline.steps if step.staleness_mean is not None]
     if not known:
         why = "no metrics record of this attempt holds async/staleness_* with the step's timing"
+        if case.dynamics.unreadable:
+            why += f"; {case.dynamics.unreadable} could not be read: {case.dynamics.unreadable_why}"
         return None, [Gap("staleness throttling (metrics)", why)]
     newest = known[-1]
     share = newest.waited_seconds / newest.seconds if newest.seconds > 0 else 0.0
@@ -68,10 +73,14 @@ def staleness(case: Case, since_us: int) -> Measurement:
     limit = case.facts.facts.max_staleness_steps
     words = f"staleness reached {most:.0f} of {'an unknown limit' if limit is None else limit}, the newest step waited "
     words += f"{share:.0%} of its time for the buffer"
+    lines, stale = [newest.evidence], case.heartbeat.stale
+    if stale is not None:
+        words += f", {plural(stale.count, 'group')} thrown away as stale"
+        lines.append(stale.evidence)
     if limit is not None and most >= limit and share < BACKPRESSURE_WAIT_SHARE:
         lever = f"training-bound: speed up training or raise max_staleness_steps (now {limit})"
-        return Measured(words, (newest.evidence,), lever), []
-    return Measured(words, (newest.evidence,)), []
+        return Measured(words, tuple(lines), lever), []
+    return Measured(words, tuple(lines)), []
 
 
 def issued(case: Case, since_us: int) -> Measurement:

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from extractors.record import Evidence
 from state.case import Case
 from state.gate import Gap
-from state.policy import GPU_POLL_MAX_AGE, SECOND_US, Stage
+from state.policy import GPU_POLL_MAX_AGE, SECOND_US, STAGE_SETTLES, Stage
 from state.trackers.gpus import TargetPoll
+from state.trackers.heartbeat import Buffer
 from state.trackers.unanswered import PollFailedSeen
+from state.wording import plural, span
 
 GENERATING = (Stage.GENERATION, Stage.EVALUATION)
 
@@ -44,7 +46,7 @@ def _role_words(role: str, polls: tuple[TargetPoll, ...]) -> str:
     cards = [card for poll in polls for card in poll.gpus]
     used = [card.utilization_percent for card in cards if card.utilization_percent is not None]
     drawn = [card.power_watts for card in cards if card.power_watts is not None]
-    words = f"{len(cards)} {role} GPUs"
+    words = plural(len(cards), f"{role} GPU")
     if used:
         words += f" at {sum(used) / len(used):.0f} % ({min(used):.0f} to {max(used):.0f} %)"
     if drawn:
@@ -84,18 +86,28 @@ def engine_lines(case: Case) -> tuple[Evidence, ...]:
     return () if newest is None else (newest.evidence,)
 
 
+def buffer_of_phase(case: Case) -> Buffer | None:
+    """The buffer, where its bar was printed since the open phase began: what it held for an earlier step says nothing.
+    A bar that begins with the phase may carry a time of whole seconds, just before the phase's own."""
+    buffer, since_us = case.heartbeat.buffer, generating_since(case)
+    if buffer is None or since_us is None:
+        return None
+    begun_with_it = buffer.fill_us >= since_us - SECOND_US
+    return buffer if buffer.newest_us > since_us or begun_with_it else None
+
+
 def buffer_words(case: Case) -> str:
     """Where the generation buffer stands, and since when."""
-    buffer = case.heartbeat.buffer
+    buffer = buffer_of_phase(case)
     if buffer is None:
-        return "no buffer bar was printed in this attempt"
-    minutes = case.seconds_since(buffer.since_us) / 60
-    return f"the buffer stands at {buffer.held}/{buffer.needed} for {minutes:.0f} min"
+        return "no buffer bar was printed since the phase began"
+    return f"the buffer stands at {buffer.held}/{buffer.needed} for {span(case.seconds_since(buffer.since_us))}"
 
 
 def buffer_lines(case: Case) -> tuple[Evidence, ...]:
-    """The newest line of the buffer's bar."""
-    return () if case.heartbeat.buffer is None else (case.heartbeat.buffer.evidence,)
+    """The newest line of the open phase's bar."""
+    buffer = buffer_of_phase(case)
+    return () if buffer is None else (buffer.evidence,)
 
 
 def phase_lines(case: Case) -> tuple[Evidence, ...]:
@@ -116,6 +128,14 @@ def generating_for(case: Case) -> float:
     """Seconds that the open generation or evaluation phase has lasted; 0 outside of one."""
     since = generating_since(case)
     return 0.0 if since is None else case.seconds_since(since)
+
+
+def settling(case: Case) -> bool:
+    """Whether generation began within the last minute and no engine has had the time to say anything of it."""
+    since_us, newest = generating_since(case), case.engines.newest
+    if since_us is None or case.seconds_since(since_us) > STAGE_SETTLES:
+        return False
+    return newest is None or newest.last.at_us < since_us
 
 
 def minutes_of_window(case: Case, seconds: float) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Gate B: is the job's hardware fed, or busy for a good reason? Its rules in the order of GATES.md."""
 
 import dataclasses
+from functools import wraps
 
 from state.case import Case
 from state.gate import Clause, Gate, Ruling, passed
@@ -9,14 +10,16 @@ from state.gates.oom import oom_gpu, oom_host, ram_lines, ram_notes
 from state.gates.readings import (
     GENERATING,
     buffer_lines,
+    buffer_of_phase,
     buffer_words,
     engine_lines,
     engine_words,
+    generating_for,
     gpu_lines,
     gpu_words,
     phase_lines,
 )
-from state.gates.resources_needs import over, the_engine_subscription, the_gpu_poll, the_ranks_apart
+from state.gates.resources_needs import over, the_engine_subscription, the_gpu_poll, the_ranks_apart, unheard_yet
 from state.gates.starvation import backpressure, starved
 from state.gates.training import idle_training, training
 from state.policy import Stage
@@ -28,6 +31,16 @@ def bringing_up(case: Case) -> Ruling | None:
         return None
     came = (line for line in (case.freshness.bring_up,) if line is not None)
     return passed("BRINGING_UP", f"the job comes up: {gpu_words(case)}", *gpu_lines(case), *came, allowance=True)
+
+
+def generation_settles(case: Case) -> Ruling | None:
+    """The first minute of a generation in which no engine has spoken yet: what stood before it stands, by the GPU
+    poll."""
+    if not unheard_yet(case):
+        return None
+    condition = "TRAINING" if case.phases.counts else "BRINGING_UP"
+    reason = f"generation began {generating_for(case):.0f} s ago and no engine has spoken yet: {gpu_words(case)}"
+    return passed(condition, reason, *gpu_lines(case), *phase_lines(case), allowance=True)
 
 
 def weights_or_checkpoint(case: Case) -> Ruling | None:
@@ -46,7 +59,7 @@ def fed(case: Case) -> Ruling | None:
     if case.phases.stage not in GENERATING:
         return passed("FED", f"nothing is amiss at stage {case.phases.stage}: {gpu_words(case)}", *lines)
     words = f"{engine_words(case)}; {gpu_words(case)}"
-    if case.phases.stage is Stage.GENERATION and case.heartbeat.buffer is not None:
+    if buffer_of_phase(case) is not None:
         words, lines = f"{words}; {buffer_words(case)}", (*lines, *buffer_lines(case))
     idle = not any(engine.last.busy for engine in case.engines.engines)
     return passed("FED", words, *lines, allowance=idle)
@@ -55,6 +68,7 @@ def fed(case: Case) -> Ruling | None:
 def _with_ram_warning(clause: Clause) -> Clause:
     """The clause, its ruling noting nodes whose host RAM is nearly used up (rule 2)."""
 
+    @wraps(clause)
     def warned(case: Case) -> Ruling | None:
         ruling = clause(case)
         notes = ram_notes(case)
@@ -62,7 +76,6 @@ def _with_ram_warning(clause: Clause) -> Clause:
             return ruling
         return dataclasses.replace(ruling, notes=ruling.notes + notes, evidence=ruling.evidence + ram_lines(case))
 
-    warned.__doc__, warned.__name__ = clause.__doc__, clause.__name__
     return warned
 
 
@@ -79,6 +92,7 @@ RESOURCES = Gate(
             for clause in (
                 oom_gpu,
                 oom_host,
+                generation_settles,
                 idle_training,
                 training,
                 backpressure,

@@ -3,7 +3,16 @@
 from extractors.record import Evidence
 from state.case import Case
 from state.gate import Gap, Ruling, not_applicable, unjudged
-from state.gates.readings import GENERATING, engine_lines, fleet_cap, fresh_polls, gap_of, gpu_lines, newest_first
+from state.gates.readings import (
+    GENERATING,
+    engine_lines,
+    fleet_cap,
+    fresh_polls,
+    gap_of,
+    gpu_lines,
+    newest_first,
+    settling,
+)
 from state.over import job_over
 from state.policy import GPU_POLL_MAX_AGE, Stage
 from state.trackers.gpus import Separation, TargetPoll, pod_stem
@@ -106,7 +115,7 @@ def the_ranks_apart(case: Case) -> Ruling | None:
 def the_engine_subscription(case: Case) -> Ruling | None:
     """The engine subscription (running, waiting, cap) of the current stage; without it ERROR `INCOMPLETE`."""
     stage = case.phases.stage
-    if stage in _WITHOUT_ENGINES:
+    if stage in _WITHOUT_ENGINES or unheard_yet(case):
         return None
     newest = case.engines.newest
     if newest is None:
@@ -123,6 +132,12 @@ def the_engine_subscription(case: Case) -> Ruling | None:
         gap = Gap("the engines' cap (max_num_seqs)", why)
         return _unsubscribed(case, f"{why}, so the engines' share of their slots is unknown", gap)
     return None
+
+
+def unheard_yet(case: Case) -> bool:
+    """Whether generation has just begun and what engines said before it is too old, or nothing: a matter of seconds."""
+    newest = case.engines.newest
+    return settling(case) and (newest is None or case.seconds_since(newest.last.at_us) > GPU_POLL_MAX_AGE)
 
 
 def _unsubscribed(case: Case, reason: str, gap: Gap) -> Ruling:

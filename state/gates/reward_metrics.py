@@ -1,15 +1,16 @@
-"""Gate C by the trainer's reward metrics: in standard mode, and where no trial could be opened.
+"""Gate C by the trainer's reward metrics, which speak for standard mode.
 
-Where attempts leave artifacts, a metric may show that there is reward; that there is none, only opened trials show.
+Where attempts leave artifacts, these must be opened; a metric may then only keep a job from being failed for want of
+reward.
 """
 
 from state.case import Case
-from state.gate import Gap, Ruling, failed, not_applicable, passed, unjudged
+from state.gate import Ruling, failed, not_applicable, passed
 from state.gates.rollout_words import bursts_said, bursts_shown, notes, unread_gaps
-from state.policy import NO_REWARD_STEPS
+from state.policy import MANY_COMPLETED, NO_REWARD_STEPS
+from state.wording import plural
 
 STANDARD = "standard"
-UNOPENED = Gap("result files of trials", "none was opened, the trainer's reward metrics stand in")
 
 
 def agentic(case: Case) -> bool:
@@ -29,11 +30,21 @@ def standard_without_metrics(case: Case) -> Ruling | None:
 
 
 def learning_by_metrics(case: Case) -> Ruling | None:
-    """Standard mode, or no trial rewarded yet: a reward metric above 0 is LEARNING."""
+    """Standard mode: a reward metric above 0 is LEARNING."""
+    return None if agentic(case) else _rewarded_by_metrics(case)
+
+
+def contradicted_by_metrics(case: Case) -> Ruling | None:
+    """Opened trials that all have reward 0, and a reward metric above 0: they are a sample that missed the rewarded
+    ones, and no want of signal is concluded from it."""
+    return _rewarded_by_metrics(case) if case.rollouts.scored >= MANY_COMPLETED else None
+
+
+def _rewarded_by_metrics(case: Case) -> Ruling | None:
     seen, trials = case.rollouts.metrics, case.rollouts
     if seen.newest_positive is None or trials.rewarded:
         return None
-    opened = f"; {trials.ended} trials opened, none of them rewarded" if trials.ended else ""
+    opened = f"; {plural(trials.ended, 'trial')} opened, none of them rewarded" if trials.ended else ""
     shown = dict.fromkeys(place for place in (seen.newest, trials.newest_ended) if place is not None)
     return passed(
         "LEARNING",
@@ -42,20 +53,18 @@ def learning_by_metrics(case: Case) -> Ruling | None:
         seen.newest_positive,
         *(place for place in shown if place != seen.newest_positive),
         *bursts_shown(case),
-        missing=((UNOPENED,) if agentic(case) and not trials.ended else ()) + unread_gaps(case),
+        missing=unread_gaps(case),
         notes=notes(case),
+        allowance=bool(opened),
     )
 
 
 def no_signal_by_metrics(case: Case) -> Ruling | None:
-    """Standard mode: ten steps whose reward metrics are all 0 are NO_SIGNAL; with artifacts unopened, ERROR."""
+    """Standard mode: ten steps whose reward metrics are all 0 are NO_SIGNAL."""
     seen = case.rollouts.metrics
-    if case.rollouts.ended or seen.newest is None or seen.steps < NO_REWARD_STEPS or seen.zero < seen.steps:
+    if agentic(case) or seen.newest is None or seen.steps < NO_REWARD_STEPS or seen.zero < seen.steps:
         return None
     said = f"the trainer's mean reward is 0 in all {seen.steps} steps"
-    if agentic(case):
-        gap = Gap("result files of trials", "none was opened, and a mean of 0 does not say why")
-        return unjudged("INCOMPLETE", said, gap, evidence=(seen.newest,))
     return failed(
         "NO_SIGNAL",
         f"{said}: nothing tells a good answer from a bad one",
@@ -67,11 +76,11 @@ def no_signal_by_metrics(case: Case) -> Ruling | None:
 def early_by_metrics(case: Case) -> Ruling | None:
     """Standard mode: fewer steps without reward are EARLY."""
     seen = case.rollouts.metrics
-    if case.rollouts.started or seen.newest is None:
+    if agentic(case) or seen.newest is None:
         return None
     return passed(
         "EARLY",
-        f"{seen.steps} steps with reward metrics, none above 0 yet (newest mean {seen.newest_reward:.3g})",
+        f"{plural(seen.steps, 'step')} with reward metrics, none above 0 yet (newest mean {seen.newest_reward:.3g})",
         seen.newest,
         allowance=True,
     )

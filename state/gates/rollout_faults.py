@@ -18,6 +18,7 @@ from state.policy import (
     VERIFIER_SHARE,
 )
 from state.trackers.bursts import Slot
+from state.trackers.outcomes import Sample
 from state.wording import plural
 
 RELOAD_LINES = "the weight-reload bracket lines (begin and finish of the reload)"
@@ -120,20 +121,30 @@ def _reached_verifier(slot: Slot) -> int:
 def incoherent(case: Case) -> Ruling | None:
     """7: outputs incoherent in ≥ 50 % of ≥ 5 read attempts. After a weight sync of a mixture-of-experts model the
     reload bracket lines are looked at first."""
-    seen = case.rollouts.sample
-    if seen.read < INCOHERENT_FEWEST or seen.incoherent < INCOHERENT_SHARE * seen.read or not case.rollouts.incoherent:
+    seen = _incoherent_sample(case)
+    if seen is None or not case.rollouts.incoherent:
         return None
     said, shown = _reload_bracket(case)
     return failed(
         "INCOHERENT",
-        f"{seen.incoherent} of {seen.read} attempts whose output was read are incoherent (mixed scripts, repetition "
-        f"or unbroken junk){said}",
+        f"{seen.incoherent} of the newest {seen.read} attempts whose output was read are incoherent (mixed scripts, "
+        f"repetition or unbroken junk){said}",
         *case.rollouts.incoherent,
         *shown,
         fix="look first at the reload of the engines' weights after the sync (its begin and finish bracket), then "
         "compare one completion before and after a sync; hold the relaunch until an engine answers sensibly again",
         notes=notes(case),
     )
+
+
+def _incoherent_sample(case: Case) -> Sample | None:
+    """The attempts of which half and more are incoherent: all that are remembered, else the newest 20, since a weight
+    sync may have begun it."""
+    whole, recent = case.rollouts.sample, case.rollouts.recent
+    if whole.read >= INCOHERENT_FEWEST and whole.incoherent >= INCOHERENT_SHARE * whole.read:
+        return whole
+    late = recent.read >= ENDED_FEWEST and recent.incoherent >= INCOHERENT_SHARE * recent.read
+    return recent if late else None
 
 
 def _reload_bracket(case: Case) -> tuple[str, tuple[Evidence, ...]]:
@@ -153,16 +164,16 @@ def _reload_bracket(case: Case) -> tuple[str, tuple[Evidence, ...]]:
 
 def dead_loop(case: Case) -> Ruling | None:
     """8: average turns ≤ 1.2 over ≥ 20, or empty output in ≥ 80 %."""
-    seen = case.rollouts.sample
-    if seen.turned >= ENDED_FEWEST and seen.turns is not None and seen.turns <= DEAD_LOOP_TURNS:
-        return _dead_loop(case, f"{seen.turned} attempts took {seen.turns:.1f} turns on average")
-    if seen.measured >= ENDED_FEWEST and seen.empty >= DEAD_LOOP_EMPTY * seen.measured:
-        return _dead_loop(case, f"{seen.empty} of {seen.measured} attempts have empty output")
+    for seen in (case.rollouts.sample, case.rollouts.recent):
+        if seen.turned >= ENDED_FEWEST and seen.turns is not None and seen.turns <= DEAD_LOOP_TURNS:
+            return _dead_loop(case, f"the newest {seen.turned} attempts took {seen.turns:.1f} turns on average")
+        if seen.measured >= ENDED_FEWEST and seen.empty >= DEAD_LOOP_EMPTY * seen.measured:
+            return _dead_loop(case, f"{seen.empty} of the newest {seen.measured} attempts have empty output")
     return None
 
 
-def _dead_loop(case: Case, said: str) -> Ruling:
-    evidence = case.rollouts.empty or (case.rollouts.newest_ended,)
+def _dead_loop(case: Case, said: str, *shown: Evidence) -> Ruling:
+    evidence = shown or case.rollouts.empty or (case.rollouts.newest_ended,)
     return failed(
         "DEAD_LOOP",
         f"{said}: the agents give up at once, nothing is learnt from such attempts",
@@ -179,6 +190,14 @@ def empty_attempts(case: Case) -> Ruling | None:
     if not seen.measured or seen.empty < seen.measured:
         return None
     return _dead_loop(case, f"all {seen.measured} attempts that ended in the first-trial allowance have empty output")
+
+
+def silent_since_start(case: Case) -> Ruling | None:
+    """2, its second half: past the first-trial allowance nothing completed, and every transcript on file is empty."""
+    seen = case.rollouts
+    if seen.started < INCOHERENT_FEWEST or seen.silent < seen.started or seen.newest_started is None:
+        return None
+    return _dead_loop(case, f"all {seen.started} attempts that started have written nothing", seen.newest_started)
 
 
 def _by_count(case: Case) -> list[str]:

@@ -72,4 +72,4 @@ def _duty_cycle(case: Case) -> str:
     )
     races = f", {duty.release_races} verifiers finished after their trial (release race)" if duty.release_races else ""
     churn = f"; sandbox churn: {duty.churn}" if duty.churn else ""
-    return f"duty cycle over {duty.trials} trials (medians): {shares}{setup}{races}{churn}"
+    return f"duty cycle over {plural(duty.trials, 'trial')} (medians): {shares}{setup}{races}{churn}"

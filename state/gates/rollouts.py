@@ -6,6 +6,7 @@
 from state.case import Case
 from state.gate import Gap, Gate, Ruling, failed, not_applicable, passed, unjudged
 from state.gates.reward_metrics import (
+    contradicted_by_metrics,
     early_by_metrics,
     learning_by_metrics,
     no_signal_by_metrics,
@@ -18,6 +19,7 @@ from state.gates.rollout_faults import (
     empty_attempts,
     incoherent,
     infra_fault,
+    silent_since_start,
     verifier_fault,
 )
 from state.gates.rollout_words import bursts_said, bursts_shown, notes, rewards_said, unread_gaps
@@ -70,17 +72,20 @@ def listed_only(case: Case) -> Ruling | None:
 
 
 def first_trial_awaited(case: Case) -> Ruling | None:
-    """2: trials started, none completed: EARLY within the first-trial allowance, past it INCOMPLETE."""
+    """2: trials started, none completed: EARLY within the first-trial allowance, past it INCOMPLETE, or DEAD_LOOP where
+    every one of them has written nothing."""
     seen = case.rollouts
     listed = seen.listing.started if seen.listing is not None else 0
     evidence = seen.newest_started or seen.listing_evidence
     if seen.ended or not (seen.started or listed) or evidence is None:
         return None
     started = max(seen.started, listed)
-    since = seen.first_started_us or seen.first_listed_us or case.now_us
+    since = max(seen.first_started_us or seen.first_listed_us or case.now_us, _first_phase_us(case))
     said = f"{started} started, 0 completed since {clock(since)}"
     if case.seconds_since(since) <= _first_trial(case):
         return passed("EARLY", said, evidence, missing=unread_gaps(case), allowance=True)
+    if silent_attempts := silent_since_start(case):
+        return silent_attempts
     gap = Gap("a completed trial", f"none ended within the first-trial allowance of {span(_first_trial(case))}")
     return unjudged("INCOMPLETE", said, gap, evidence=(evidence,))
 
@@ -173,24 +178,40 @@ def nothing_started(case: Case) -> Ruling | None:
     """11, with nothing started: EARLY with a bring-up line to quote, for the first-trial allowance."""
     bring_up, seen = case.freshness.bring_up, case.rollouts
     since = case.freshness.first_us or case.scheduler.running_since_us
-    if bring_up is None or since is None or case.seconds_since(since) > _first_trial(case):
+    if bring_up is None or since is None or seen.metrics.steps or case.seconds_since(since) > _first_trial(case):
         return None
     shown = tuple(place for place in (seen.logged, seen.announced, bring_up) if place is not None)
     return passed("EARLY", "0 started by the artifacts: rollouts have left none yet", *shown, allowance=True)
 
 
 def incomplete(case: Case) -> Ruling:
-    """Else: neither a trial that was opened nor a reward metric nor a bring-up line."""
+    """Else: no trial was opened; what a log line or a metric tells of them proves nothing."""
     seen = case.rollouts
-    shown = tuple(place for place in (seen.logged, seen.announced) if place is not None)
-    why = "the generator's log tells of attempts, their files were not read" if shown else "none is in the capture"
+    shown = tuple(place for place in (seen.logged, seen.announced, seen.metrics.newest) if place is not None)
+    why = "log lines tell of attempts, their files were not read" if shown else "none is in the capture"
+    metrics = (
+        f"; the trainer's reward metrics are above 0 in {seen.metrics.positive} of {seen.metrics.steps} steps, which "
+        "does not say what the attempts are worth"
+        if seen.metrics.steps
+        else ""
+    )
     return unjudged(
-        "INCOMPLETE", "no trial was opened", Gap("result files of trials", why), *unread_gaps(case), evidence=shown
+        "INCOMPLETE",
+        f"no trial was opened{metrics}",
+        Gap("result files of trials", why),
+        *unread_gaps(case),
+        evidence=shown,
     )
 
 
 def _first_trial(case: Case) -> float:
     return case.facts.facts.expect.get("first_trial", FIRST_TRIAL_ALLOWANCE)
+
+
+def _first_phase_us(case: Case) -> int:
+    """When the trainer's first phase opened, while its first step lasts: no trial began before. Later, long ago."""
+    phases = case.phases
+    return phases.open[0].started_us if phases.open and not phases.counts.get("step") else 0
 
 
 def _all_zero(case: Case) -> bool:
@@ -221,6 +242,7 @@ ROLLOUTS = Gate(
         first_trial_awaited,
         first_score_awaited,
         hard_tasks,
+        contradicted_by_metrics,
         no_signal,
         early,
         learning,

@@ -16,6 +16,7 @@ from state.policy import (
     CLEAN_SHARE,
     ENDED_FEWEST,
     PRESENT_FEWEST,
+    PRESENT_SHARE,
     PREVAILING_SLOTS,
     SECOND_US,
     SLOT,
@@ -90,8 +91,9 @@ def prevalence(case: Case, hits: Counted, share: float, of: Counted = all_ended)
 
 
 def present_slots(prevailing: Prevalence, hits: Counted) -> int:
-    """In how many of the slots the exception is present."""
-    return sum(hits(slot) >= PRESENT_FEWEST for slot in prevailing.slots)
+    """In how many of the slots the exception is present; the stragglers of one full slot are none beside it."""
+    fullest = max(map(hits, prevailing.slots), default=0)
+    return sum(hits(slot) >= max(PRESENT_FEWEST, PRESENT_SHARE * fullest) for slot in prevailing.slots)
 
 
 def burst_of(slots: tuple[Slot, ...], exception: str, width: int = 1) -> Burst | None:

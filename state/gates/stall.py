@@ -7,7 +7,7 @@ from state.case import Case
 from state.causality import AFTER_SECONDS, rank_of
 from state.causes import CAUSES
 from state.gate import Gap
-from state.policy import ABORTED_ALLOWANCE, SECOND_US
+from state.policy import ABORTED_ALLOWANCE, MINUTE, SECOND_US, STAGE_FLOORS, Stage
 from state.trackers.faults import FaultEvent
 from state.trackers.nccl import Communicator
 from state.trackers.pipeline import StackDump
@@ -16,6 +16,9 @@ from state.wording import clock, plural, ranks, span
 
 BRING_UP_QUIET = 0.5
 """Bring-up signals are fresh while they are younger than this share of the bring-up allowance."""
+
+BEHIND_AFTER = 5 * MINUTE
+"""Ranks enter a forward within seconds of each other; after so long without progress the absent ones are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,29 @@ def half_built(case: Case) -> Communicator | None:
         if stuck and not has_progress_after(case, built.at_us):
             return built
     return None
+
+
+def left_behind(case: Case) -> tuple[str, Evidence] | None:
+    """Which ranks the others wait for, and where that shows, once the bring-up allowance is over: those that a
+    communicator lacks, else those without the newest forward's marker, as long as nothing progressed after it."""
+    since_us = case.scheduler.running_since_us
+    allowed = case.facts.facts.expect.get("bring_up", STAGE_FLOORS[Stage.BRING_UP])
+    if since_us is None or case.seconds_since(since_us) <= allowed:
+        return None
+    built, nccl = half_built(case), case.nccl
+    if built is not None:
+        return half_built_words(built), built.evidence
+    if not nccl.behind or nccl.forward is None or nccl.forward_us is None:
+        return None
+    if case.seconds_since(nccl.forward_us) <= BEHIND_AFTER or has_progress_after(case, nccl.forward_us):
+        return None
+    return f"{ranks(nccl.behind)} did not enter the forward of {clock(nccl.forward_us)}", nccl.forward
+
+
+def left_behind_words(case: Case) -> str:
+    """`rank 7 did not enter the forward of 10:02:11Z`; nothing where none is, or the signature names them already."""
+    behind, sign = left_behind(case), signature(case)
+    return "" if behind is None or (sign is not None and behind[0] in sign.says) else behind[0]
 
 
 def half_built_words(built: Communicator) -> str:

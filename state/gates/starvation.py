@@ -7,6 +7,7 @@ from state.gate import Gap, Ruling, failed, passed, unjudged
 from state.gates.pipeline_measures import Measured, coordinator_cpu, issued, live_stacks, staleness
 from state.gates.readings import (
     buffer_lines,
+    buffer_of_phase,
     buffer_words,
     engine_lines,
     engine_words,
@@ -20,14 +21,12 @@ from state.policy import (
     BACKPRESSURE_STEPS,
     BACKPRESSURE_WAIT_SHARE,
     GENERATION_WINDOW,
-    SECOND_US,
     STARVED_IDLE_LINES,
     STARVED_KV_PERCENT,
     STARVED_RATE_SHARE,
     STARVED_RUNNING_SHARE,
     Stage,
 )
-from state.trackers.heartbeat import Buffer
 from state.trackers.pipeline import StepTiming
 
 
@@ -37,7 +36,7 @@ def backpressure(case: Case) -> Ruling | None:
     if case.phases.stage is not Stage.GENERATION:
         return None
     lines = (*gpu_lines(case), *engine_lines(case))
-    buffer = _buffer_of_phase(case)
+    buffer = buffer_of_phase(case)
     if buffer is not None and buffer.full:
         reason = (
             f"the buffer is full ({buffer.held}/{buffer.needed}), the trainer is the slow side: {engine_words(case)}"
@@ -69,7 +68,7 @@ def starved(case: Case) -> Ruling | None:
     since_us = generating_since(case)
     if since_us is None or generating_for(case) < GENERATION_WINDOW or not _engines_hungry(case):
         return None
-    if _buffer_of_phase(case) is None:
+    if buffer_of_phase(case) is None:
         return _without_buffer(case)
     if not _buffer_slow(case):
         return None
@@ -129,16 +128,8 @@ def _engines_hungry(case: Case) -> bool:
     return idle >= STARVED_IDLE_LINES * len(said) and full <= STARVED_KV_PERCENT
 
 
-def _buffer_of_phase(case: Case) -> Buffer | None:
-    """The buffer, where its bar was printed since the trainer began to wait for it."""
-    buffer, since_us = case.heartbeat.buffer, generating_since(case)
-    if buffer is None or since_us is None or buffer.newest_us < since_us - SECOND_US:
-        return None
-    return buffer
-
-
 def _buffer_slow(case: Case) -> bool:
-    buffer = case.heartbeat.buffer
+    buffer = buffer_of_phase(case)
     if buffer is None or buffer.full or buffer.recent_rate is None:
         return False
     if buffer.recent_rate <= 0:

@@ -47,7 +47,8 @@ def stands_still(pair: tuple[StackDump, StackDump]) -> bool:
 def _all_idle(case: Case) -> bool:
     newest = {poll.target: poll for poll in case.gpus.policy}
     before = {poll.target: poll for poll in case.gpus.policy_before}
-    if not newest or newest.keys() - before.keys():
+    unseen = {entry.partition(":")[0] for entry in case.facts.facts.policy_mesh} & set(case.gpus.unasked)
+    if not newest or unseen or newest.keys() - before.keys():
         return False
     fresh = all(case.seconds_since(poll.at_us) <= GPU_POLL_MAX_AGE for poll in newest.values())
     return fresh and all(_idle(poll) for poll in (*newest.values(), *before.values()))

@@ -91,7 +91,7 @@ class BurstsTracker(Tracker):
 
     def trial_started(self, seen: Observation) -> None:
         """A trial began, perhaps once more."""
-        self.seen.starts(seen.signal.trial, own_us(seen))
+        self.seen.starts(seen.signal.trial, own_us(seen), seen.evidence.at_us is not None)
 
     def trial_ended(self, seen: Observation) -> None:
         """A trial's own file gives its end."""

@@ -1,6 +1,7 @@
 """Which sources were read, to where, and which could not be. Nothing is concluded from emptiness.
 
-Bounds: one entry a file, all files of a trial archive or folder being one; 64 failures; 64 actor classes.
+Bounds: one entry a file, all files of a trial archive or folder being one; 64 failures; 64 sources of skipped pieces;
+64 actor classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,10 +10,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from extractors.harbor_trials import TrialUnreadable
+from extractors.metrics import MetricsUnreadable
+from extractors.polls import PollFailed
 from extractors.record import Evidence, Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
 from state.policy import SECOND_US
 from state.tracker import AttemptStarted, ShowingTracker
 from state.trackers.facts import JobDeclared
+from state.trackers.skips import Skip, kept, skip_of
 
 FAILURES_KEPT = 64
 ACTORS_KEPT = 64
@@ -50,12 +55,15 @@ class SourceCoverage(msgspec.Struct, frozen=True):
 
 class CoverageView(msgspec.Struct, frozen=True):
     """sources by path; homes by kind (the best reading among its sources); failures as (source, why); actors is the
-    first line of each actor class."""
+    first line of each actor class; skips are what was malformed or passed over, by source.
+
+    A file without a line tells nothing and counts as unread."""
 
     sources: dict[str, SourceCoverage]
     homes: dict[SourceKind, Reading]
     failures: tuple[tuple[str, str], ...] = ()
     actors: dict[str, Evidence] = {}
+    skips: tuple[Skip, ...] = ()
 
     def was_read(self, kind: SourceKind) -> bool:
         """Whether a source of this home has been read up to now."""
@@ -80,6 +88,7 @@ class CoverageTracker(ShowingTracker):
     actors: dict[str, Evidence] = {}
     newest: dict[str, Evidence] = {}
     late: dict[str, int] = {}
+    skips: dict[str, Skip] = {}
     shown: CoverageView | None = None
 
     def _every(self, observation: Observation) -> None:
@@ -117,7 +126,14 @@ class CoverageTracker(ShowingTracker):
             ),
         )
 
+    def _skipped(self, observation: Observation) -> None:
+        skip = skip_of(observation)
+        if skip is not None:
+            kept(self.skips, skip)
+            self.shown = None
+
     def _failed(self, observation: Observation) -> None:
+        self._skipped(observation)
         failed: SourceFailed = observation.signal
         source = observation.evidence.source
         if len(self.failures) < FAILURES_KEPT:
@@ -141,8 +157,10 @@ class CoverageTracker(ShowingTracker):
         if self.shown is None:
             homes: dict[SourceKind, Reading] = {}
             for source in self.sources.values():
-                homes[source.kind] = max(homes.get(source.kind, Reading.UNSEEN), source.reading, key=_BEST.index)
-            self.shown = CoverageView(dict(self.sources), homes, tuple(self.failures), dict(self.actors))
+                if source.reading is not Reading.READ or source.lines:
+                    homes[source.kind] = max(homes.get(source.kind, Reading.UNSEEN), source.reading, key=_BEST.index)
+            skips = tuple(self.skips.values())
+            self.shown = CoverageView(dict(self.sources), homes, tuple(self.failures), dict(self.actors), skips)
         return self.shown
 
     def _settle(self) -> None:
@@ -158,6 +176,9 @@ class CoverageTracker(ShowingTracker):
         SourceSeen: _seen,
         SourceEnded: _ended,
         SourceFailed: _failed,
+        TrialUnreadable: _skipped,
+        MetricsUnreadable: _skipped,
+        PollFailed: _skipped,
     }
 
 

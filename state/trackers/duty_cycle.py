@@ -84,7 +84,7 @@ class DutyCycleTracker(Tracker):
 
     def trial_started(self, seen: Observation) -> None:
         """A trial began, perhaps once more."""
-        self.seen.starts(seen.signal.trial, own_us(seen))
+        self.seen.starts(seen.signal.trial, own_us(seen), seen.evidence.at_us is not None)
 
     def trial_ended(self, seen: Observation) -> None:
         """A trial's file gives its timing, or does not."""

@@ -194,5 +194,13 @@ def _table(rows: list[StepRow]) -> tuple[PhaseTime, ...]:
     lines = []
     for phase in phases:
         spent = sum(seconds.get(phase, 0.0) for seconds in timed)
-        lines.append(PhaseTime(phase, spent / len(timed), spent / whole, _INSIDE.get(phase) in phases))
+        lines.append(PhaseTime(phase, spent / len(timed), spent / whole, _enclosed(phase, phases)))
     return tuple(sorted(lines, key=lambda line: (-line.seconds, line.phase)))
+
+
+def _enclosed(phase: str, timed: set[str]) -> bool:
+    """Whether a phase that encloses it, directly or around others that are not timed, is timed as well."""
+    outer = _INSIDE.get(phase)
+    while outer is not None and outer not in timed:
+        outer = _INSIDE.get(outer)
+    return outer is not None

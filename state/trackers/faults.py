@@ -22,6 +22,7 @@ from state import causality
 from state.policy import SECOND_US
 from state.progress import ADVANCES, PROGRESS, own_us
 from state.tracker import AttemptStarted, ShowingTracker
+from state.trackers.scheduler import current_pods
 
 EARLIEST_KEPT = 64
 NEWEST_KEPT = 64
@@ -73,7 +74,7 @@ class FaultsTracker(ShowingTracker):
     What they come to (first cause, cascade, hang) is worked out in state/causality.py when the view is asked for.
     """
 
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     events: list[FaultEvent] = []
     confirms: list[FaultEvent] = []
@@ -83,7 +84,9 @@ class FaultsTracker(ShowingTracker):
     teardown_us: int | None = None
     done_us: int | None = None
     progress_us: int | None = None
-    steps: list[tuple[int, int]] = []
+    progress_source: str = ""
+    progress_offset: int = 0
+    steps: list[tuple[int, int, str, int]] = []
     shown: FaultsView | None = None
 
     def _fault(self, observation: Observation) -> None:
@@ -94,9 +97,10 @@ class FaultsTracker(ShowingTracker):
 
     def _pods(self, observation: Observation) -> None:
         polled: PodsPolled = observation.signal
-        for pod in polled.pods:
+        for pod in current_pods(polled.pods):
             told = any(event.fault.entity == pod.name for event in self.confirms)
-            if not told and "OOMKilled" in (pod.reason, pod.status):
+            # What runs was killed in a life before; what its last end says is not of this attempt.
+            if not told and pod.status != "Running" and "OOMKilled" in (pod.reason, pod.status):
                 self._occurred(Fault("host_oom", "OOMKilled", entity=pod.name), Role.CONFIRMS, observation)
 
     def _occurred(self, fault: Fault, role: Role, observation: Observation) -> None:
@@ -130,15 +134,24 @@ class FaultsTracker(ShowingTracker):
             if elsewhere and abs(known.own_us - event.own_us) <= SAME_FAULT_SECONDS * SECOND_US:
                 self.events[place] = _in_both_homes(known, event)
                 return True
-            if not elsewhere and (self.progress_us is None or self.progress_us < known.own_us <= event.own_us):
+            in_order = self.progress_us is None or known.own_us <= event.own_us
+            if not elsewhere and in_order and not self._moved_since(known):
                 self.events[place] = msgspec.structs.replace(known, count=known.count + event.count)
                 return True
         return False
 
+    def _moved_since(self, known: FaultEvent) -> bool:
+        """Whether progress came after an error: by time, in one file without clocks by their places."""
+        if self.progress_us is None or self.progress_us != known.own_us:
+            return self.progress_us is not None and self.progress_us > known.own_us
+        place = known.sources[0]
+        return self.progress_source != place.source or self.progress_offset > place.offset
+
     def _moved(self, observation: Observation) -> None:
         at_us = own_us(observation)
-        if self.progress_us is None or at_us > self.progress_us:
+        if self.progress_us is None or at_us >= self.progress_us:
             self.progress_us = at_us
+            self.progress_source, self.progress_offset = observation.evidence.source, observation.evidence.offset
         if type(observation.signal) in ADVANCES:
             self.teardown_us = None
             if self.events:
@@ -149,10 +162,11 @@ class FaultsTracker(ShowingTracker):
         step: int = observation.signal.step
         if (self.steps and self.steps[-1][0] >= step) or getattr(observation.signal, "kind", "train") != "train":
             return
-        self.steps = [*self.steps, (step, own_us(observation))][-RECOVERED_AFTER_STEPS:]
+        banked = (step, own_us(observation), observation.evidence.source, observation.evidence.offset)
+        self.steps = [*self.steps, banked][-RECOVERED_AFTER_STEPS:]
         if len(self.steps) == RECOVERED_AFTER_STEPS:
-            since_us = self.steps[0][1]
-            self._mark(observation.evidence, lambda event: event.own_us < since_us)
+            _, since_us, source, offset = self.steps[0]
+            self._mark(observation.evidence, lambda event: _precedes(event, since_us, source, offset))
 
     def _recovered(self, observation: Observation, at_us: int) -> None:
         component = causality.component(observation.origin)
@@ -229,6 +243,12 @@ class FaultsTracker(ShowingTracker):
         SourceSeen: _home,
         AttemptStarted: _attempt,
     }
+
+
+def _precedes(event: FaultEvent, at_us: int, source: str, offset: int) -> bool:
+    """Whether an error came before a line: by time, in one file without clocks by their places."""
+    place = event.sources[0]
+    return event.own_us < at_us or (event.own_us == at_us and place.source == source and place.offset < offset)
 
 
 def _in_both_homes(known: FaultEvent, event: FaultEvent) -> FaultEvent:

@@ -80,18 +80,21 @@ class FreshnessTracker(ShowingTracker):
             self.first_us, self.first = observation.at_us, observation.evidence
         self.shown = None
 
-    def _risen(self, observation: Observation, name: str, count: int) -> None:
-        bar = self.bars.get(name)
+    def _risen(self, observation: Observation, name: str, count: int, *, redrawn: bool = False) -> None:
+        at_us, bar = own_us(observation), self.bars.get(name)
         if bar is None:
-            self.bars[name] = Bar(count, own_us(observation))
-        elif bar.rises(count, own_us(observation)):
+            self.bars[name] = Bar(count, at_us)
+            moved = redrawn
+        else:
+            moved = bar.moves(count, at_us) if redrawn else bar.rises(count, at_us)
+        if moved:
             self._moved(observation)
 
     def _buffer(self, observation: Observation) -> None:
         self._risen(observation, "buffer", observation.signal.held)
 
     def _policy(self, observation: Observation) -> None:
-        self._risen(observation, "policy", observation.signal.done)
+        self._risen(observation, "policy", observation.signal.done, redrawn=True)
 
     def _step_bar(self, observation: Observation) -> None:
         bar: StepProgress = observation.signal

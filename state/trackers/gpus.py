@@ -27,6 +27,8 @@ _TARGETS = 512
 _GENERATION_SUFFIX = re.compile(r"-(?=[0-9a-z]*[0-9])(?=[0-9a-z]*[a-z])[0-9a-z]{4,10}-\d+$|-[0-9]{5,10}-\d+$")
 """Iris ends a pod's name with a hash and the generation: `iris-⟨user⟩-⟨slug⟩-⟨rank⟩-⟨hash⟩-⟨gen⟩`."""
 _RANK_FOLDER = re.compile(r"^rank\d+-")
+_FOLDER_RANK = re.compile(r"/(rank\d+)-[^/]+/")
+"""The folder of a node's files, `rank3-⟨node⟩`: the rank is that of the pod's name."""
 
 
 class Separation(StrEnum):
@@ -133,10 +135,12 @@ class GpusTracker(Tracker):
         host, role = seen.origin.host, process_role(seen.origin.actor)
         if not host or role not in (ProcessRole.POLICY, ProcessRole.ENGINE):
             return
-        known = self.actors.setdefault(_RANK_FOLDER.sub("", host), [])
-        if role not in known:
-            known.append(role)
-            known.sort()
+        folder = _FOLDER_RANK.search(seen.evidence.source)
+        for place in (_RANK_FOLDER.sub("", host), *(folder.groups() if folder else ())):
+            known = self.actors.setdefault(place, [])
+            if role not in known:
+                known.append(role)
+                known.sort()
         _bound(self.actors)
 
     def view(self) -> GpusView:
@@ -163,7 +167,7 @@ class GpusTracker(Tracker):
         self, policy: tuple[TargetPoll, ...], engine: tuple[TargetPoll, ...], newest: Mapping[str, TargetPoll]
     ) -> Separation:
         if self.policy_mesh and self.engine_mesh:
-            shared = set(self.policy_mesh) & set(self.engine_mesh)
+            shared = any(_share_gpus(mine, theirs) for mine in self.policy_mesh for theirs in self.engine_mesh)
             return Separation.COLOCATED if shared else Separation.KNOWN
         if self.colocated or any(len(self._roles(target)) > 1 for target in newest):
             return Separation.COLOCATED
@@ -211,8 +215,8 @@ class GpusTracker(Tracker):
         """The GPU roles on a target: of the processes that hold its GPUs, else of those that run there."""
         if target in self.holders:
             return self.holders[target]
-        node = self.nodes.get(target, target)
-        return self.titles.get(target) or self.actors.get(_RANK_FOLDER.sub("", node), [])
+        node = _RANK_FOLDER.sub("", self.nodes.get(target, target))
+        return self.titles.get(target) or self.actors.get(node) or self.actors.get(_rank_of(target), [])
 
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
         AttemptStarted: on_attempt,
@@ -235,6 +239,20 @@ class GpusTracker(Tracker):
 def pod_stem(name: str) -> str:
     """A pod's name without its hash and generation."""
     return _GENERATION_SUFFIX.sub("", name)
+
+
+def _rank_of(name: str) -> str:
+    """`rank3` of a pod's whole name; empty where the name is not of that form."""
+    stem = pod_stem(name)
+    return f"rank{stem.rpartition('-')[2]}" if stem != name else ""
+
+
+def _share_gpus(entry: str, other: str) -> bool:
+    """Whether two entries of a mesh name the same GPU. An entry without indexes names all of its target."""
+    (target, _, span), (other_target, _, other_span) = entry.partition(":"), other.partition(":")
+    if target != other_target:
+        return False
+    return not span or not other_span or bool(_indexes(span) & _indexes(other_span))
 
 
 def _part(poll: TargetPoll, entries: list[str]) -> list[TargetPoll]:

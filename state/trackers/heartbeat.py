@@ -13,7 +13,7 @@ import msgspec
 from extractors.host import HostMemory
 from extractors.record import Evidence, Observation
 from extractors.signal import Benign
-from extractors.trainer import BufferProgress
+from extractors.trainer import BufferProgress, StaleGroups
 from state.policy import GENERATION_WINDOW, SECOND_US
 from state.tracker import AttemptStarted, Tracker
 
@@ -56,16 +56,18 @@ class HostRam(msgspec.Struct, frozen=True):
 
 
 class BenignSeen(msgspec.Struct, frozen=True):
-    """How often a benign situation was printed, and its newest line."""
+    """How often a benign situation was printed (of stale groups, how many there were), and its newest line."""
 
     count: int
     evidence: Evidence
 
 
 class HeartbeatView(msgspec.Struct, frozen=True):
-    """buffer is None until a bar was read in this attempt; host_memory is by node, benign by kind."""
+    """buffer is None until a bar was read in this attempt; host_memory is by node, benign by kind. stale counts the
+    groups that were thrown away as too stale in this attempt."""
 
     buffer: Buffer | None = None
+    stale: BenignSeen | None = None
     host_memory: dict[str, HostRam] = {}
     benign: dict[str, BenignSeen] = {}
 
@@ -92,11 +94,12 @@ class HeartbeatTracker(Tracker):
     now_us: int = 0
     memory: dict[str, HostRam] = {}
     benign: dict[str, BenignSeen] = {}
+    stale: BenignSeen | None = None
 
     def on_attempt(self, seen: Observation) -> None:
         """Forgets the life before."""
         self.fill, self.closed_groups, self.closed_seconds = None, 0, 0.0
-        self.memory, self.benign = {}, {}
+        self.memory, self.benign, self.stale = {}, {}, None
 
     def on_buffer(self, seen: Observation) -> None:
         """Folds a line of the bar; a line older than the newest (an echo of it) is passed over."""
@@ -144,13 +147,19 @@ class HeartbeatTracker(Tracker):
         while len(self.benign) > _KINDS:
             del self.benign[next(iter(self.benign))]
 
+    def on_stale(self, seen: Observation) -> None:
+        """Counts groups that were thrown away."""
+        said: StaleGroups = seen.signal
+        before = self.stale.count if self.stale is not None else 0
+        self.stale = BenignSeen(before + said.count * seen.repeated, seen.evidence)
+
     def tick(self, now_us: int) -> None:
         """Moves the end of the 10 minutes that the recent rate looks back on."""
         self.now_us = max(self.now_us, now_us)
 
     def view(self) -> HeartbeatView:
         """The heartbeat as it stands."""
-        return HeartbeatView(self._buffer(), dict(self.memory), dict(self.benign))
+        return HeartbeatView(self._buffer(), self.stale, dict(self.memory), dict(self.benign))
 
     def _buffer(self) -> Buffer | None:
         fill = self.fill
@@ -176,6 +185,7 @@ class HeartbeatTracker(Tracker):
         BufferProgress: on_buffer,
         HostMemory: on_memory,
         Benign: on_benign,
+        StaleGroups: on_stale,
     }
 
 

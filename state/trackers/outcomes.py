@@ -8,7 +8,7 @@ from state.exceptions import is_infrastructure
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """The newest 200 ended attempts. turned, measured and read say of how many the turns, the output and the text are
+    """The newest ended attempts. turned, measured and read say of how many the turns, the output and the text are
     known; turns is the mean. Attempts that infrastructure ended are not in turned and measured."""
 
     attempts: int = 0
@@ -42,14 +42,14 @@ def _is_empty(ended: TrialEnded) -> bool | None:
     return None if ended.coherence is Coherence.UNKNOWN else ended.coherence is Coherence.EMPTY
 
 
-def sample_of(outcomes: list[Outcome]) -> Sample:
-    """The sums over the newest ended attempts."""
-    turns = [outcome.turns for outcome in outcomes if outcome.turns is not None]
-    measured = [outcome.empty for outcome in outcomes if outcome.empty is not None]
+def sample_of(outcomes: list[Outcome], newest: int) -> Sample:
+    """The sums over the newest ended attempts: of each matter, the newest so many of which it is known."""
+    turns = [outcome.turns for outcome in outcomes if outcome.turns is not None][-newest:]
+    measured = [outcome.empty for outcome in outcomes if outcome.empty is not None][-newest:]
     written = (Coherence.COHERENT, Coherence.INCOHERENT)
-    read = [outcome.coherence for outcome in outcomes if outcome.coherence in written]
+    read = [outcome.coherence for outcome in outcomes if outcome.coherence in written][-newest:]
     return Sample(
-        attempts=len(outcomes),
+        attempts=min(len(outcomes), newest),
         turned=len(turns),
         turns=sum(turns) / len(turns) if turns else None,
         measured=len(measured),

@@ -12,11 +12,15 @@ from extractors.facts import ConfigFacts
 from extractors.metrics import StepMetrics
 from extractors.record import Evidence, Observation
 from extractors.signal import Fault
+from extractors.supervisor import DriverExited
 from extractors.trainer import (
+    BufferProgress,
     CheckpointSaved,
+    ForwardEntered,
     OptimizerStepped,
     PhaseFinished,
     PhaseStarted,
+    PolicyProgress,
     RolloutBatch,
     StepCompleted,
     TrainingDone,
@@ -50,7 +54,8 @@ class OpenPhase(msgspec.Struct, frozen=True):
 class PhasesView(msgspec.Struct, frozen=True):
     """open is outermost first. opened says that a trainer phase has opened in this attempt. newest is the newest
     phase-timer or step line, done the training-done line. longest maps a phase to its longest completed seconds in
-    this attempt (or an earlier one of the same configuration), counts to how often it completed.
+    this attempt (or an earlier one of the same configuration), counts to how often it completed. driver_exit is the
+    exit code of the training driver, once it has ended.
 
     allowance_seconds is what the innermost open phase may take without progress, allowance_source says in words
     where that comes from.
@@ -63,6 +68,8 @@ class PhasesView(msgspec.Struct, frozen=True):
     newest_us: int | None = None
     done: Evidence | None = None
     done_us: int | None = None
+    driver_exit: int | None = None
+    driver: Evidence | None = None
     longest: dict[str, float] = {}
     counts: dict[str, int] = {}
     allowance_seconds: float = 3600.0
@@ -97,6 +104,8 @@ class PhasesTracker(ShowingTracker):
     newest_us: int | None = None
     done: Evidence | None = None
     done_us: int | None = None
+    driver_exit: int | None = None
+    driver: Evidence | None = None
     longest: dict[str, float] = {}
     counts: dict[str, int] = {}
     carried: dict[str, float] = {}
@@ -162,11 +171,32 @@ class PhasesTracker(ShowingTracker):
         self.newest, self.newest_us = observation.evidence, observation.at_us
         self.shown = None
 
+    def _generating(self, observation: Observation) -> None:
+        self._inside(Stage.GENERATION, observation)
+
+    def _training(self, observation: Observation) -> None:
+        self._inside(Stage.TRAINING, observation)
+
+    def _stepped(self, observation: Observation) -> None:
+        """A line of a step's course: with no phase on file since bring-up, its head is missing and steps go on."""
+        if self.stage is Stage.BRING_UP:
+            self.stage = Stage.GENERATION
+        self._newest(observation)
+
+    def _inside(self, stage: Stage, observation: Observation) -> None:
+        """A line that only stands inside a phase, in a log whose head (and with it the phase's begin) is missing."""
+        if self.newest is None:
+            self.stage = stage
+            self._newest(observation)
+
     def _done(self, observation: Observation) -> None:
         self._newest(observation)
         if self.done is None:
             self.done, self.done_us = observation.evidence, observation.at_us
         self.stage = Stage.OVER
+
+    def _exited(self, observation: Observation) -> None:
+        self.driver_exit, self.driver, self.shown = observation.signal.code, observation.evidence, None
 
     def _declared(self, observation: Observation) -> None:
         self.expect = dict(observation.signal.facts.expect)
@@ -184,6 +214,7 @@ class PhasesTracker(ShowingTracker):
             self.carried, self.carried_configuration = self._durations(), self.configuration
         self.open, self.stage, self.longest, self.counts, self.configuration = [], Stage.BRING_UP, {}, {}, {}
         self.newest = self.newest_us = self.done = self.done_us = self.last = self.shown = None
+        self.driver_exit = self.driver = None
 
     def _durations(self) -> dict[str, float]:
         """The longest durations, those of the attempt before included where its configuration was the same."""
@@ -193,11 +224,20 @@ class PhasesTracker(ShowingTracker):
         names = self.carried.keys() | self.longest.keys()
         return {name: max(self.carried.get(name, 0.0), self.longest.get(name, 0.0)) for name in sorted(names)}
 
+    def _awaited(self) -> list[tuple[Stage, str]]:
+        """The innermost phase; and, where that is the producer's, the one that the trainer is in meanwhile."""
+        awaited = [(self.stage, self.open[-1].name if self.open else "")]
+        if awaited[0][1] == INTERLEAVED:
+            beside = (phase.name for phase in reversed(self.open[:-1]) if phase.name != STEP)
+            awaited += [(PHASE_STAGES.get(name, Stage.TRAINING), name) for name in beside][:1]
+        return awaited
+
     def view(self) -> PhasesView:
         """The open phases, their stage and their allowance."""
         if self.shown is None:
             longest = self._durations()
-            seconds, source = allowance(self.stage, self.open[-1].name if self.open else "", longest, self.expect)
+            given = [allowance(stage, name, longest, self.expect) for stage, name in self._awaited()]
+            seconds, source = max(given, key=lambda each: each[0])
             self.shown = PhasesView(
                 stage=self.stage,
                 open=tuple(self.open),
@@ -206,6 +246,8 @@ class PhasesTracker(ShowingTracker):
                 newest_us=self.newest_us,
                 done=self.done,
                 done_us=self.done_us,
+                driver_exit=self.driver_exit,
+                driver=self.driver,
                 longest=longest,
                 counts=dict(self.counts),
                 allowance_seconds=seconds,
@@ -216,14 +258,18 @@ class PhasesTracker(ShowingTracker):
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
         PhaseStarted: _started,
         PhaseFinished: _finished,
-        StepCompleted: _newest,
-        RolloutBatch: _newest,
-        OptimizerStepped: _newest,
+        StepCompleted: _stepped,
+        RolloutBatch: _stepped,
+        OptimizerStepped: _stepped,
         WeightsUpdated: _newest,
         CheckpointSaved: _newest,
-        StepMetrics: _newest,
+        StepMetrics: _stepped,
+        BufferProgress: _generating,
+        PolicyProgress: _training,
+        ForwardEntered: _training,
         TrainingDone: _done,
         Fault: _fault,
+        DriverExited: _exited,
         JobDeclared: _declared,
         ConfigFacts: _configured,
         AttemptStarted: _attempt,

@@ -17,6 +17,7 @@ from extractors.record import Evidence, Observation
 from extractors.trainer import PhaseFinished
 from state.policy import SECOND_US, STACKS_MIN_APART
 from state.tracker import AttemptStarted, Tracker
+from state.trackers.cpu_share import CpuSample, percent_between
 from state.trackers.processes import ProcessRole, process_role
 from state.trackers.unanswered import PollFailedSeen
 
@@ -26,9 +27,6 @@ _COORDINATORS = 64
 _STEPS = 8
 _FAILURES = 64
 _FRAMES = 24
-_PERCENT_GRAIN = 0.05
-"""Half of the last digit that ps prints; over a long life it is many CPU seconds."""
-_WORST_ERROR_PERCENT = 15.0
 
 
 class StackDump(msgspec.Struct, frozen=True):
@@ -67,15 +65,24 @@ class StepTiming(msgspec.Struct, frozen=True):
     staleness_max: float | None = None
 
 
+class ProcessesAsked(msgspec.Struct, frozen=True):
+    """The newest procs poll that gave rows: what was asked, and the row that it is quoted by."""
+
+    command: tuple[str, ...]
+    at_us: int
+    evidence: Evidence
+
+
 class PipelineView(msgspec.Struct, frozen=True):
     """stacks holds, per process, the newest dump and the one to compare it with: the newest that is a minute older,
     else the one before; in time. steps are oldest first. lifetime_only are coordinators of which a single ps row is
-    known, which says nothing of now."""
+    known, which says nothing of now; asked is the newest procs poll that answered."""
 
     stacks: tuple[StackDump, ...] = ()
     stack_failures: tuple[PollFailedSeen, ...] = ()
     coordinators: tuple[CoordinatorCpu, ...] = ()
     lifetime_only: int = 0
+    asked: ProcessesAsked | None = None
     process_failures: tuple[PollFailedSeen, ...] = ()
     steps: tuple[StepTiming, ...] = ()
 
@@ -94,13 +101,6 @@ class PipelineView(msgspec.Struct, frozen=True):
         )
 
 
-class _CpuSample(msgspec.Struct):
-    """A coordinator's newest ps row. elapsed and cpu are seconds of its life."""
-
-    elapsed: float
-    cpu: float
-
-
 class _Waiting(msgspec.Struct):
     """What the timers said of the step that is under way, and the newest timer line that was counted. A step that
     never waits for a buffer (a synchronous one has none) says nothing of who is the slow side."""
@@ -116,8 +116,9 @@ class PipelineTracker(Tracker):
     titles: dict[str, ProcessRole] = {}
     stack_failures: dict[str, PollFailedSeen] = {}
     process_failures: dict[str, PollFailedSeen] = {}
-    samples: dict[str, _CpuSample] = {}
+    samples: dict[str, CpuSample] = {}
     coordinators: dict[str, CoordinatorCpu] = {}
+    asked: ProcessesAsked | None = None
     metered: list[StepTiming] = []
     timed: list[StepTiming] = []
     waiting: _Waiting = msgspec.field(default_factory=_Waiting)
@@ -125,7 +126,7 @@ class PipelineTracker(Tracker):
     def on_attempt(self, seen: Observation) -> None:
         """Forgets what belonged to the life before."""
         self.dumps, self.titles, self.samples, self.coordinators = {}, {}, {}, {}
-        self.stack_failures, self.process_failures = {}, {}
+        self.stack_failures, self.process_failures, self.asked = {}, {}, None
         self.metered, self.timed, self.waiting = [], [], _Waiting()
 
     def on_stacks(self, seen: Observation) -> None:
@@ -154,6 +155,7 @@ class PipelineTracker(Tracker):
         """Learns titles, and what each coordinator used since its row before."""
         polled: ProcessesPolled = seen.signal
         self.process_failures.pop(polled.target, None)
+        self.asked = ProcessesAsked(polled.command, seen.at_us, seen.evidence)
         for process in polled.processes:
             role = process_role(process.command)
             if role is ProcessRole.UNKNOWN:
@@ -170,9 +172,9 @@ class PipelineTracker(Tracker):
             return
         if process.elapsed_seconds is None:
             return
-        now = _CpuSample(process.elapsed_seconds, process.cpu_percent / 100 * process.elapsed_seconds)
+        now = CpuSample(process.elapsed_seconds, process.cpu_percent / 100 * process.elapsed_seconds)
         before = self.samples.get(key)
-        percent = _difference(before, now)
+        percent = percent_between(before, now)
         if percent is None and before is not None and now.elapsed > before.elapsed:
             return  # still too near: the older row stays the one to compare with
         _renew(self.samples, key, now, _COORDINATORS)
@@ -228,6 +230,7 @@ class PipelineTracker(Tracker):
             stack_failures=tuple(self.stack_failures.values()),
             coordinators=tuple(self.coordinators.values()),
             lifetime_only=sum(1 for key in self.samples if key not in self.coordinators),
+            asked=self.asked,
             process_failures=tuple(self.process_failures.values()),
             steps=tuple(self.metered or self.timed),
         )
@@ -257,17 +260,6 @@ def _to_compare(found: list[StackDump]) -> list[StackDump]:
     apart = int(STACKS_MIN_APART * SECOND_US)
     older = [dump for dump in found if newest.at_us - dump.at_us >= apart] or found[:-1]
     return [*older[-1:], newest]
-
-
-def _difference(before: _CpuSample | None, now: _CpuSample) -> float | None:
-    """Percent of a core between two ps rows, or None where their rounding hides it."""
-    if before is None or now.elapsed <= before.elapsed:
-        return None
-    passed = now.elapsed - before.elapsed
-    error = _PERCENT_GRAIN * (now.elapsed + before.elapsed) / passed
-    if error > _WORST_ERROR_PERCENT:
-        return None
-    return max(0.0, (now.cpu - before.cpu) / passed * 100)
 
 
 def _value(values: Mapping[str, float], name: str) -> float | None:

@@ -15,6 +15,7 @@ from extractors.polls import JobState, PodsPolled, StatePolled
 from extractors.record import Evidence, Observation
 from extractors.signal import Fault, Teardown
 from extractors.trainer import CheckpointSaved, Resumed, StepCompleted, StepsPlanned, TrainingDone
+from state.causality import by_unknown_hand
 from state.causes import CAUSES, Transient
 from state.progress import PROGRESS
 from state.tracker import AttemptStarted, ShowingTracker
@@ -148,6 +149,8 @@ class RestartsTracker(ShowingTracker):
     def _end(self, at_us: int) -> AttemptEnd:
         """The current attempt as it ended."""
         first = self.faults.view().first
+        if first and self.over and self.state and by_unknown_hand(first, self.state.exit_code):
+            first = None
         return AttemptEnd(
             number=self.number,
             ended_us=at_us,
@@ -191,7 +194,7 @@ class RestartsTracker(ShowingTracker):
             burned=burned,
             max=self.maximum,
             remaining=None if self.maximum is None else max(0, self.maximum - burned),
-            pattern=self._pattern(burned_ends, burned),
+            pattern=self._pattern(ended, burned_ends, burned),
             fingerprint=newest.fingerprint if newest else "",
             evidence=evidence,
             attempts=ended,
@@ -204,14 +207,16 @@ class RestartsTracker(ShowingTracker):
         return end.ending is Ending.DIED
 
     def _unseen_burned(self) -> int:
-        """Attempts that ended before the first line on file, as far as they were not pre-empted."""
-        preemptions = (self.state.preemptions or 0) if self.state is not None else 0
+        """Attempts that ended before the first line on file, as far as they were not pre-empted; a requeue does not
+        say of what it came."""
+        state = self.state
+        preemptions = max(state.preemptions or 0, state.requeues or 0) if state is not None else 0
         evicted = sum(end.ending is Ending.EVICTED for end in self.ended)
         return max(0, self.unseen - max(0, preemptions - evicted))
 
-    def _pattern(self, ends: list[AttemptEnd], burned: int) -> RestartPattern:
+    def _pattern(self, ended: tuple[AttemptEnd, ...], ends: list[AttemptEnd], burned: int) -> RestartPattern:
         earlier = [end for end in ends if end.number < self.number]
-        if earlier and not self.over and self.step > max(end.step for end in earlier):
+        if earlier and earlier == ends and (self._is_past(earlier) or ended[-1].ending is Ending.COMPLETED):
             return RestartPattern.TRANSIENT_RECOVERED
         if burned < 2:
             return RestartPattern.NONE
@@ -223,6 +228,9 @@ class RestartsTracker(ShowingTracker):
         known = CAUSES.get(newest[1].cause)
         transient = known is not None and known.transient is Transient.YES
         return RestartPattern.NONE if transient else RestartPattern.SAME_FAILURE
+
+    def _is_past(self, earlier: list[AttemptEnd]) -> bool:
+        return self.step > max(end.step for end in earlier)
 
 
 def _faulted(signal: type) -> Callable[[RestartsTracker, Observation], None]:

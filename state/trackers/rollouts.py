@@ -14,7 +14,7 @@ from extractors.metrics import StepMetrics
 from extractors.polls import TrialsListed
 from extractors.record import Evidence, Observation
 from extractors.vllm_reload import Edge, WeightReload
-from state.policy import PASS_FEWEST, PASS_WINDOW
+from state.policy import ENDED_FEWEST, PASS_FEWEST, PASS_WINDOW
 from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
 from state.trackers.outcomes import Outcome, Sample, outcome_of, sample_of
@@ -48,13 +48,16 @@ class RolloutsView(msgspec.Struct, frozen=True):
     the newest 200 scored in order, True for a reward above 0; best_pass_rate is the best over any 100 (at least
     20) before the newest 100.
 
+    sample is over the newest 200 ended attempts, recent over the newest 20 (what began late shows there first).
     newest_* are the newest files read of their kind; incoherent and empty hold up to three. started counts a trial
-    that ended without its start having been seen as well. announced and logged are the newest lines of the generator's
+    that ended without its start having been seen as well; silent those whose transcript was on file at their
+    start and held nothing. announced and logged are the newest lines of the generator's
     log that tell of attempts begun and ended, logged_exceptions the newest of each
     exception; listing is the newest count of artifacts that nobody opened.
     """
 
     started: int = 0
+    silent: int = 0
     ended: int = 0
     scored: int = 0
     rewarded: int = 0
@@ -65,6 +68,7 @@ class RolloutsView(msgspec.Struct, frozen=True):
     newest_rewarded: Evidence | None = None
     exceptions: dict[str, ExceptionCount] = {}
     sample: Sample = Sample()
+    recent: Sample = Sample()
     passes: tuple[bool, ...] = ()
     best_pass_rate: float | None = None
     incoherent: tuple[Evidence, ...] = ()
@@ -98,9 +102,11 @@ class RolloutsTracker(Tracker):
     def trial_started(self, seen: Observation) -> None:
         """A trial's config is on file."""
         at_us = own_us(seen)
-        if not self._of_an_earlier_life(at_us) and self.trials.starts(seen.signal.trial, at_us):
+        dated = seen.evidence.at_us is not None
+        if not self._of_an_earlier_life(at_us) and self.trials.starts(seen.signal.trial, at_us, dated):
             self._started(at_us)
-            self._set(newest_started=seen.evidence)
+            silent = self.counts.silent + bool(seen.signal.silent)
+            self._set(newest_started=seen.evidence, silent=silent)
 
     def trial_ended(self, seen: Observation) -> None:
         """A trial's result (or, before it, its exception) is on file."""
@@ -185,7 +191,8 @@ class RolloutsTracker(Tracker):
         outcome = outcome_of(ended)
         self.outcomes.append(outcome)
         del self.outcomes[:-NEWEST]
-        self._set(ended=self.counts.ended + 1, newest_ended=evidence, sample=sample_of(self.outcomes))
+        self._set(ended=self.counts.ended + 1, newest_ended=evidence, sample=sample_of(self.outcomes, NEWEST))
+        self._set(recent=sample_of(self.outcomes, ENDED_FEWEST))
         if ended.exception:
             self._except(ended.exception, evidence)
         if ended.reward is not None:

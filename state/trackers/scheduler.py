@@ -3,13 +3,14 @@
 Bound: one of each matter, and the times of the newest 16 state polls.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any, ClassVar
 
 import msgspec
 
-from extractors.polls import JobState, Pod, PodsPolled, PollFailed, StatePolled
+from extractors.polls import JobState, Pod, PodsPolled, PollFailed, StatePolled, SyncPolled
 from extractors.record import Evidence, Observation
 from state.policy import SECOND_US
 from state.tracker import AttemptStarted, Tracker
@@ -27,6 +28,29 @@ def living_pods(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
     return tuple(pod for pod in pods if pod.status not in ENDED_STATUSES)
 
 
+_GENERATION = re.compile(r"(-\d+)-[0-9a-f]{4,}-(\d+)$")
+"""The end of an Iris pod's name: rank, hash, generation. A bare trailing number is an index, not a generation."""
+
+
+def generation_of(pod: Pod) -> int | None:
+    """Which life of its rank a pod is, by its name; None where the name does not say it."""
+    found = _GENERATION.search(pod.name)
+    return int(found[2]) if found else None
+
+
+def current_pods(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """The pods without those that a later generation of the same rank has replaced: they stay listed for a while."""
+    newest: dict[str, int] = {}
+    for pod in pods:
+        newest[_rank(pod)] = max(newest.get(_rank(pod), 0), generation_of(pod) or 0)
+    return tuple(pod for pod in pods if (generation_of(pod) or 0) == newest[_rank(pod)])
+
+
+def _rank(pod: Pod) -> str:
+    found = _GENERATION.search(pod.name)
+    return pod.name[: found.start()] + found[1] if found else pod.name
+
+
 class SchedulerView(msgspec.Struct, frozen=True):
     """state is the newest successful poll (None: none yet), read at state_us.
 
@@ -34,7 +58,8 @@ class SchedulerView(msgspec.Struct, frozen=True):
     state poll if none succeeded after it. queued_since and running_since are the first poll of that state in this
     attempt; over_since the first poll that showed the job over, absent_since the first of an unbroken run of
     absent records after the job was seen. empty_pods are the first and the newest of an unbroken run of pod polls
-    without a living pod while the state said running; pods is the newest pod list, None when never read.
+    without a living pod while the state said running; pods is the newest pod list, None when never read. synced_us is
+    the newest log sync that succeeded, sync_failure the newest that failed if none succeeded after it.
     """
 
     state: StatePolled | None = None
@@ -59,6 +84,8 @@ class SchedulerView(msgspec.Struct, frozen=True):
     first_empty_pods_evidence: Evidence | None = None
     queued_evidence: Evidence | None = None
     absent_since_us: int | None = None
+    synced_us: int | None = None
+    sync_failure: PollFailed | None = None
 
     @property
     def job_state(self) -> JobState | None:
@@ -112,7 +139,7 @@ class SchedulerTracker(Tracker):
         polled: PodsPolled = observation.signal
         at_us, evidence = observation.at_us, observation.evidence
         self._show(
-            pods=polled.pods,
+            pods=current_pods(polled.pods),
             pods_us=at_us,
             pods_evidence=evidence,
             pods_failure=None,
@@ -133,6 +160,11 @@ class SchedulerTracker(Tracker):
             self._show(failure=failure, failure_evidence=observation.evidence, failed_in_a_row=in_a_row)
         elif failure.probe == "pods":
             self._show(pods_failure=failure, pods_failure_evidence=observation.evidence)
+        elif failure.probe == "sync":
+            self._show(sync_failure=failure)
+
+    def _synced(self, observation: Observation) -> None:
+        self._show(synced_us=observation.at_us, sync_failure=None)
 
     def _attempt(self, observation: Observation) -> None:
         if self.shown.state is not None and self.shown.state.state.over:
@@ -168,5 +200,6 @@ class SchedulerTracker(Tracker):
         StatePolled: _state,
         PodsPolled: _pods,
         PollFailed: _failed,
+        SyncPolled: _synced,
         AttemptStarted: _attempt,
     }

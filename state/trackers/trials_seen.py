@@ -23,10 +23,11 @@ class TrialsSeen(msgspec.Struct):
         key = checksum(trial)
         return key not in self.open and key not in self.ended
 
-    def starts(self, trial: str, at_us: int) -> bool:
-        """Remembers a start; false where this life of the trial is known."""
+    def starts(self, trial: str, at_us: int, dated: bool = True) -> bool:
+        """Remembers a start; false where this life of the trial is known. A start whose files do not date it begins
+        no second life: it may be the first one's, read in another home."""
         key = checksum(trial)
-        if key in self.open or at_us <= self.ended.get(key, -1):
+        if key in self.open or (key in self.ended and (not dated or at_us <= self.ended[key])):
             return False
         self.open[key] = at_us
         _keep_newest(self.open, OPEN_HELD)

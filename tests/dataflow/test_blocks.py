@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from dataflow.blocks import BLOCK_BYTES, LINE_BYTES, Cutter, LineCut, blocks
 from dataflow.capture import Source, open_capture
-from dataflow.reads import Compression, Damage, Limits
+from dataflow.opened import Damage
+from dataflow.reads import Compression, Limits
 from extractors.record import Block, SourceEnded, SourceFailed, SourceKind
 
 CHATTER = b"[08:00:01] task=/bob/rl-toy/0 | (Actor pid=11) still here %d\n"

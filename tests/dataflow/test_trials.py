@@ -288,3 +288,21 @@ def test_a_folder_that_is_gone_is_a_whole_failure(tmp_path: Path) -> None:
 )
 def test_a_members_path_says_its_trial(member: str, place: tuple[str, str]) -> None:
     assert place_in(member) == place
+
+
+def test_the_transcripts_of_a_trial_of_many_steps_are_read_from_a_folder_and_from_an_archive(tmp_path: Path) -> None:
+    def transcript(*words: str) -> str:
+        return json.dumps({"steps": [{"source": "agent", "message": word, "timestamp": stamp(9)} for word in words]})
+
+    files = trial("two-parts__aaaaaa1", 5, 20) | {
+        "two-parts__aaaaaa1/steps/one/agent/trajectory.json": transcript("read the log", "fix it"),
+        "two-parts__aaaaaa1/steps/two/agent/trajectory.json": transcript("run the tests"),
+    }
+    for trials in (tree(tmp_path / "a", files), tar(_folder(tmp_path / "b"), files)):
+        ends = [seen.signal for seen in observed(trials)[0] if type(seen.signal) is TrialEnded]
+        assert [end.turns for end in ends] == [3]
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path

@@ -54,3 +54,8 @@ def test_fractions_of_any_length_are_microseconds() -> None:
     base = clock.full("2026-07-01 23:55:00") or 0
     assert clock.full("2026-07-01 23:55:00", "5") == base + SECOND_US // 2
     assert clock.full("2026-07-01 23:55:00", "123456789") == base + 123456
+
+
+def test_a_clock_without_a_year_and_an_anchor_never_falls_before_the_epoch() -> None:
+    assert write_iso(Clock(0).month_day(10, 24, "16:25:39") or 0) == "1970-10-24T16:25:39.000Z"
+    assert write_iso(Clock(0).time_of_day("22:47:31") or 0) == "1970-01-01T22:47:31.000Z"

@@ -239,6 +239,23 @@ def test_an_unreadable_result_leaves_the_exception_file_to_tell() -> None:
     assert (last.signal.exception, last.file, last.line) == ("AddTestsDirError", "exception.txt", 3)
 
 
+@pytest.mark.parametrize(("file", "silent"), [("", True), ('{"type": "text", "part": {"text": "ls"}}', False)])
+def test_a_trial_that_runs_says_whether_its_agent_wrote_anything(file: str, silent: bool) -> None:
+    (begun,) = read_trial(TRIAL, {"config.json": CONFIG, "agent/opencode.txt": file.encode()})
+    assert begun.signal == TrialStarted(TRIAL, silent)
+    assert read_trial(TRIAL, {"config.json": CONFIG})[0].signal == TrialStarted(TRIAL, None)
+
+
+def test_a_trial_that_left_only_its_exception_ended_at_its_last_step() -> None:
+    steps = [{"source": "agent", "message": "ls", "timestamp": at(second)} for second in (30, 75)]
+    files = {
+        "config.json": CONFIG,
+        "exception.txt": b"Traceback\nharbor.x.AgentSetupTimeoutError: after 360 s\n",
+        "agent/trajectory.json": json.dumps({"steps": steps}).encode(),
+    }
+    assert [reading.at_us for reading in read_trial(TRIAL, files)] == [us(30), us(75)]
+
+
 def test_a_jobs_own_result_is_no_trial() -> None:
     raw = json.dumps({"id": "x", "started_at": at(0), "n_total_trials": 64, "stats": {"n_trials": 3}}).encode()
     assert read_trial("job", {"result.json": raw}) == ()
@@ -267,10 +284,13 @@ CHINESE = "我先查看日志文件，然后运行 pytest 来确认解析器是�
 TRANSLATIONS = PROSE * 3 + ' {"ru": "привет", "ar": "مرحبا", "zh": "你好", "ko": "안녕하세요", "el": "γεια"}'
 SALAD = "ance的 кот lookup مرحبا ##ing 안녕 loop τους 数据 бег return שלום ty 関数 пример fmt كتاب 하다 tion на 的" * 4
 TABLE = "\n".join(f"| row {n} | {n * 37 % 91} | ok |" for n in range(40))
+SHORT = ("привет and 你好 are the two greetings", '{"plan": "run it", "commands": ["ls", "ls", "ls"]}', "." * 12)
 CODE = "cat > a.py <<'EOF'\n" + "\n".join(f"def f{n}(x):\n    return x[{n}] + {{'a': {n}}}.get('a')" for n in range(30))
 
 
-@pytest.mark.parametrize("text", [PROSE, CHINESE, TRANSLATIONS, TABLE, CODE, "ok", "=" * 80 + "\n" + PROSE, "yes " * 8])
+@pytest.mark.parametrize(
+    "text", [PROSE, CHINESE, TRANSLATIONS, TABLE, CODE, "ok", "=" * 80 + "\n" + PROSE, "yes " * 8, *SHORT]
+)
 def test_odd_but_readable_output_is_coherent(text: str) -> None:
     assert coherence_of([text]) is Coherence.COHERENT
 
@@ -280,6 +300,11 @@ def test_odd_but_readable_output_is_coherent(text: str) -> None:
     [
         SALAD,
         "!" * 1500,
+        "!" * 24,
+        "the " * 40,
+        '{"analysis": "' + "ba " * 60 + '", "plan": "x", "task_complete": false}',
+        "ness的 кот fmt مرحبا loop 数据 бег return",
+        "".join("qwertzuiopasdfghjklyxcvbnm"[(n * n + n // 3) % 26] for n in range(230)),
         PROSE + " and then" * 400,
         '{"analysis": "' + "I will check the file again. " * 120 + '"}',
         "ingationsternessoftheretoward" + "qwertzuiopasdfghjklyxcvbnm" * 5 + "anoldwordthatneverendsandgoeson" * 12,

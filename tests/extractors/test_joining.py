@@ -93,3 +93,35 @@ def test_a_printed_trajectory_is_content_until_its_printer_logs_again() -> None:
         'Traceback (most recent call last):\n  File "a.py", line 3, in learn\nKeyError: 1\n'
     )
     assert [name for name, _ in read_sample(text)] == ["phase_started", "traceback"]
+
+
+FRAME = '  File "a.py", line 3, in learn\n    step()\n'
+
+
+def test_a_header_glued_to_a_bar_opens_its_traceback_and_the_bar_is_read_too() -> None:
+    bar = "Training Step Progress:   3%|▎         | 2/80 [1:02:03<40:21:09, 1862.37s/it]"
+    read = read_sample(f"{bar}Traceback (most recent call last):\n{FRAME}KeyError: 1\n")
+    assert [name for name, _ in read] == ["step_progress", "traceback"]
+
+
+def test_a_header_behind_a_loggers_own_prefix_opens_its_traceback() -> None:
+    text = f"ERROR:2026-07-01 22:47:31,953:Traceback (most recent call last):\n{FRAME}KeyError: 1\n"
+    assert [(fault.exception, fault.site) for fault in faults(text)] == [("KeyError", "learn")]
+
+
+def test_a_quoted_header_at_the_end_of_a_line_opens_nothing() -> None:
+    assert read_sample(f'tool said "Traceback (most recent call last):\n{FRAME}KeyError: 1\n') == []
+
+
+def test_only_the_next_traceback_of_the_same_stream_is_ignored() -> None:
+    header = "Traceback (most recent call last):\n"
+    text = f"Exception ignored in: <function A.__del__>\n{header}{FRAME}OSError: gone\n{header}{FRAME}KeyError: 1\n"
+    assert [fault.exception for fault in faults(text)] == ["KeyError"]
+    other = "".join(f"(Learner pid=1) {line}\n" for line in (header + FRAME + "KeyError: 1").splitlines())
+    assert [fault.exception for fault in faults(f"Exception ignored in: <A>\n{other}")] == ["KeyError"]
+
+
+def test_a_line_of_a_message_that_spans_lines_names_no_exception() -> None:
+    """Ray's de-duplication can swallow the exception's own line and leave the rest of its message."""
+    text = f"Traceback (most recent call last):\n{FRAME}\nAction: click(7, 9)\n"
+    assert faults(text) == []

@@ -32,6 +32,10 @@ def unwrap(raw: str, base: Origin = NOWHERE) -> Line:
         ("[rank5]:[E701 22:47:31.426415540 ProcessGroupNCCL.cpp:629] [PG ID 2 PG GUID 7(TP) Rank 5] hello", "hello", "2026-07-01T22:47:31.426Z"),
         ("[rank1]:[E ProcessGroupNCCL.cpp:1316] [PG 0 Rank 1] hello", "hello", None),
         ("[E ProcessGroupNCCL.cpp:458] [Rank 0] hello", "hello", None),
+        ("ERROR:asyncio:hello", "hello", None),
+        ("WARNING:torch.distributed.elastic.agent.server.api:hello", "hello", None),
+        ("ERROR:2026-07-01 22:47:31,953:hello", "hello", "2026-07-01T22:47:31.953Z"),
+        ("W0701 22:47:31.426000 800 torch/distributed/run.py:792] hello", "hello", "2026-07-01T22:47:31.426Z"),
         ("[2026-07-01 22:47:31] n7:42:53 [3] net.cc:12 NCCL WARN hello", "n7:42:53 [3] net.cc:12 NCCL WARN hello", "2026-07-01T22:47:31.000Z"),
     ],
 )  # fmt: skip
@@ -72,3 +76,14 @@ def test_words_in_parentheses_are_no_ray_tag() -> None:
 def test_an_engine_process_tag_inside_a_ray_tag_comes_off_and_the_actor_stays() -> None:
     line = unwrap("(AsyncVLLMInferenceEngine pid=91) (EngineCore_DP0 pid=71) INFO 07-01 22:47:31 [core.py:1] up")
     assert (line.text, line.origin.actor, line.origin.pid) == ("up", "AsyncVLLMInferenceEngine", 91)
+
+
+def test_a_named_actors_tag_names_its_class() -> None:
+    line = unwrap("(k3PqWorkerDict_0:1 WorkerDict pid=77, ip=10.0.0.9) hello")
+    assert (line.text, line.origin.actor, line.origin.pid) == ("hello", "WorkerDict", 77)
+    assert unwrap("(see pid=3) hello").origin.actor != "pid"
+
+
+def test_a_logger_of_content_stays_named_by_pythons_own_prefix() -> None:
+    assert unwrap("INFO:LiteLLM:the agent said hello").logger == "LiteLLM"
+    assert unwrap("INFO:asyncio:hello").logger == ""

@@ -122,3 +122,35 @@ def test_dcgm_text_is_split_by_pod_and_its_sentinels_are_unknown() -> None:
 def test_dcgm_profiling_stands_in_for_utilization() -> None:
     (gpu,) = said("gpu", 'DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu="2",Hostname="node-7"} 0.5\n', target="pod-1").gpus
     assert (gpu.index, gpu.utilization_percent) == (2, 50.0)
+
+
+PLAIN_TABLE = """\
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 570.86.15              Driver Version: 570.86.15      CUDA Version: 12.8     |
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|=========================================+========================+======================|
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:18:00.0 Off |                    0 |
+| N/A   41C    P0            402W /  700W |   61234MiB /  81559MiB |     91%      Default |
+|                                         |                        |             Disabled |
++-----------------------------------------+------------------------+----------------------+
+|   5  NVIDIA H100 80GB HBM3          On  |   00000000:5D:00.0 Off |                   On |
+| N/A   41C    P0            N/A /  N/A   |   61234MiB /  81559MiB |     N/A      Default |
++-----------------------------------------+------------------------+----------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+|    0   N/A  N/A            4242      C   ray::FSDPPolicyWorkerBase             61020MiB |
++-----------------------------------------------------------------------------------------+
+"""
+
+
+def test_the_plain_table_is_read_without_a_query() -> None:
+    found = reading("gpu", PLAIN_TABLE, command="nvidia-smi", target="pod-1")
+    blind = GpuReading(5, None, None, 61234.0, 81559.0)
+    assert found.signals == (GpusPolled("pod-1", (GpuReading(0, 91.0, 402.0, 61234.0, 81559.0), blind)),)
+    assert "61234MiB" in found.quotes[0]
+
+
+def test_figures_without_the_cards_line_are_no_plain_table() -> None:
+    row = "| N/A   41C    P0            402W /  700W |   61234MiB /  81559MiB |     91%      Default |\n"
+    assert "not found" in why("gpu", row, command="nvidia-smi")

@@ -103,7 +103,7 @@ def test_scontrol_says_restarts_reason_and_exit() -> None:
         "JobId=771 JobName=rl UserId=bob(1000) JobState=FAILED Reason=NonZeroExitCode Dependency=(null) Requeue=1 "
         "Restarts=2 BatchFlag=1 ExitCode=3:0 RunTime=01:02:03 StdOut=/logs/rl_771.out\n"
     )
-    expected = StatePolled(JobState.FAILED, exit_code=3, failures=2, error="NonZeroExitCode")
+    expected = StatePolled(JobState.FAILED, exit_code=3, error="NonZeroExitCode", requeues=2)
     assert said("state", output, command="scontrol show job 771 -o") == expected
     running = output.replace("FAILED", "RUNNING").replace("NonZeroExitCode", "None")
-    assert said("state", running) == StatePolled(JobState.RUNNING, failures=2)
+    assert said("state", running) == StatePolled(JobState.RUNNING, requeues=2)

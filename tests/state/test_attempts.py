@@ -63,3 +63,12 @@ def test_signs_that_agree_cut_once():
 
 def test_number_never_falls():
     assert cuts(started(0, "step", attempt=2), started(5, "step", attempt=1)) == [AttemptStarted(2)]
+
+
+def test_banner_that_another_home_tells_by_another_clock_is_no_new_attempt():
+    def local(at):
+        where = {"source": "pod_logs/rl-0.log", "own_seconds": at - 7 * 3600}
+        return saw(at, RoleAssigned(NodeRole.HEAD, 0, 4), **where)
+
+    assert cuts(banner(10), local(90)) == []
+    assert cuts(banner(10), local(90), local(900)) == [AttemptStarted(1)]

@@ -2,7 +2,10 @@
 
 import random
 
+from msgspec.structs import replace
+
 from extractors.harbor import BatchCompleted, TrajectoryFailed
+from extractors.record import Observation
 from state.exceptions import TROUBLES, Trouble, is_infrastructure, trouble_of
 from state.gates.slots import burst_of
 from state.trackers.bursts import BurstsTracker, CountedFrom, Slot
@@ -42,6 +45,16 @@ def test_a_trial_counts_once_and_its_retry_again() -> None:
     case = case_after(*running(), *first, *copy, *retry)
     assert sum(slot.ended for slot in case.bursts.slots) == 2
     assert (case.rollouts.started, case.rollouts.ended) == (2, 2)
+
+
+def test_a_trial_without_times_that_lies_in_two_homes_counts_once() -> None:
+    def undated(at: float) -> list[Observation]:
+        pair = (started(at, "a__1"), ended(at, "a__1", exception="DaytonaError", file="exception.txt"))
+        return [replace(seen, evidence=replace(seen.evidence, at_us=None)) for seen in pair]
+
+    case = case_after(*running(), *undated(1800), *undated(2500))
+    assert sum(slot.ended for slot in case.bursts.slots) == 1
+    assert (case.rollouts.started, case.rollouts.ended) == (1, 1)
 
 
 def test_reported_slots_count_the_newest_500_and_the_rules_see_all() -> None:

@@ -38,6 +38,11 @@ def test_unreadable_file_does_not_count_as_read():
     assert seen.failures == ((ACTOR_LOG, "permission denied"),)
 
 
+def test_file_without_a_line_does_not_count_as_read():
+    empty = saw(1, SourceEnded(AGGREGATED, 0, 0, unparsed=0, complete=True))
+    assert not coverage(reading(), empty).was_read(AGGREGATED)
+
+
 def test_best_reading_of_a_home_counts():
     failed = saw(0, SourceFailed(SourceKind.ACTOR, "permission denied"), source="ray_session_logs/other.err")
     assert coverage(failed, reading(SourceKind.ACTOR, ACTOR_LOG)).was_read(SourceKind.ACTOR)

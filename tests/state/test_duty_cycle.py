@@ -5,7 +5,7 @@ import pytest
 
 from state.trackers.duty_cycle import DutyCycleTracker, DutyCycleView, spread_of
 from tests.builders import case_after
-from tests.state.rollout_cases import SLOT, ended, many, running, timed
+from tests.state.rollout_cases import SLOT, ended, many, running, started, timed
 
 
 def duty(*observations: object) -> DutyCycleView:
@@ -29,6 +29,11 @@ def test_a_part_that_no_trial_tells_has_no_share_and_leaves_idle_unknown() -> No
 
 def test_no_timings_is_no_record() -> None:
     assert duty(ended(1800, "a__1", reward=1.0)).record() is None
+
+
+def test_a_trial_that_lies_in_two_homes_counts_once() -> None:
+    pair = (started(1700, "a__1"), ended(1800, "a__1", reward=1.0, timing=timed(100, 4, 60, 16, 2, 8)))
+    assert duty(*pair, *pair).trials == 1
 
 
 def test_provisioning_in_the_first_slot_is_no_churn() -> None:

@@ -31,6 +31,13 @@ def test_the_table_counts_inner_phases_once_and_says_the_rest() -> None:
     assert (view.step_seconds, view.rest_seconds) == (1000.0, 10.0)
 
 
+def test_a_phase_inside_one_that_is_not_timed_is_part_of_the_next_that_is() -> None:
+    timings = {"timing/step": 400.0, "timing/run_training": 200.0, "timing/policy_train": 150.0}
+    view = dynamics(saw(1000, StepMetrics(1, "train", timings)))
+    assert [line.phase for line in view.table if not line.inner] == ["run_training"]
+    assert view.rest_seconds == 200.0
+
+
 def test_prefixed_keys_of_other_sinks_are_found() -> None:
     prefixed = {f"train/{key}": value for key, value in HEALTHY.items()}
     row = dynamics(saw(1000, StepMetrics(1, "train", prefixed))).window[0]

@@ -153,6 +153,32 @@ def test_two_steps_banked_after_an_error_show_that_the_job_moved_on():
     assert faults(old, steps[0]).first is not None
 
 
+def test_in_a_log_without_clocks_the_order_of_its_lines_shows_that_the_job_moved_on():
+    old = crash(0, actor="ToolWorker", pid=8, line=40)
+    steps = [saw(0, StepMetrics(step, "train", {}), line=line) for step, line in ((3, 50), (4, 60), (5, 70))]
+    assert faults(old, *steps[:2]).first is None
+    young = crash(0, actor="ToolWorker", pid=8, line=65)
+    assert faults(steps[0], steps[1], young, steps[2]).first is not None
+
+
+def test_in_a_log_without_clocks_an_error_said_again_is_one_event_until_a_step_is_banked():
+    step = saw(0, StepMetrics(3, "train", {}), line=50)
+    again = [crash(0, pid=8, line=line) for line in (60, 61, 62)]
+    (event,) = faults(step, *again).events
+    assert event.count == 3
+    assert len(faults(crash(0, pid=8, line=40), step, *again).events) == 2
+
+
+def test_exception_that_the_run_survived_before_is_not_blamed_for_a_later_death():
+    parser = {"exception": "BadAnswer", "site": "parse", "actor": "ToolWorker"}
+    steps = [saw(at, StepMetrics(step, "train", {})) for step, at in ((3, 600), (4, 1200))]
+    again = crash(1300, pid=9, **parser)
+    seen = faults(crash(10, pid=8, **parser), *steps, again, fault(1310, "actor_died", entity=POLICY))
+    assert seen.first.fault.cause == "actor_died"
+    assert faults(crash(10, pid=8, **parser), *steps, again).first.fault.exception == "BadAnswer"
+    assert faults(crash(10, pid=8, **parser), *steps, crash(1300, pid=9)).first.fault.exception == "ValueError"
+
+
 def test_errors_after_training_was_done_are_noise():
     assert faults(saw(10, TrainingDone(Ending.DONE)), crash(20)).first is None
 
@@ -169,6 +195,29 @@ def test_killed_pod_tells_why_its_worker_died():
     listed = PodsPolled((Pod("pod-2", "OOMKilled", reason="OOMKilled", exit_code=137),))
     seen = faults(fault(10, "worker_crashed", pid=5), saw(40, listed, source="polls/pods.jsonl"))
     assert seen.first.fault.cause == "host_oom"
+
+
+def test_memory_report_tells_why_a_call_that_nobody_waited_for_failed():
+    lost = saw(10, Fault("python_exception", "an error that nobody waited for", "", "update_weight", entity=ENGINE))
+    report = fault(9, "memory_monitor_kill", pattern="memory_report_tail")
+    assert faults(report, lost).first.fault.cause == "memory_monitor_kill"
+    assert faults(report, crash(10)).first.fault.cause == "python_exception"
+
+
+def test_pod_list_confirms_a_death_when_it_is_next_asked_for():
+    listed = PodsPolled((Pod("pod-2", "OOMKilled", reason="OOMKilled"),))
+    seen = faults(fault(10, "worker_crashed", pid=5), saw(310, listed, source="polls/pods.jsonl"))
+    assert seen.first.fault.cause == "host_oom"
+
+
+def test_pod_that_runs_again_was_killed_in_a_life_before():
+    listed = PodsPolled((Pod("pod-2", "Running", restarts=1, reason="OOMKilled"),))
+    assert not faults(saw(40, listed, source="polls/pods.jsonl")).confirms
+
+
+def test_pod_that_a_later_generation_replaced_confirms_nothing():
+    pods = (Pod("rl-0-2de69-0", "OOMKilled", reason="OOMKilled"), Pod("rl-0-77ab1-1", "Running"))
+    assert not faults(saw(40, PodsPolled(pods), source="polls/pods.jsonl")).confirms
 
 
 def test_killed_pod_long_after_tells_nothing_of_an_earlier_death():

@@ -1,7 +1,7 @@
 """Gate A, rules 1 to 4, and done but not exited."""
 
-from extractors.polls import Pod, PodsPolled, PollFailed
-from extractors.record import SourceFailed, SourceKind
+from extractors.polls import Pod, PodsPolled, PollFailed, SyncPolled
+from extractors.record import SourceEnded, SourceFailed, SourceKind
 from extractors.signal import Fault, Teardown
 from extractors.trainer import Ending, StepCompleted, TrainingDone
 from state.gate import Status
@@ -84,6 +84,19 @@ def test_running_state_with_two_empty_pod_lists_is_an_end():
     assert said(ruled(*RUNNING, died(), *lists)) == (Status.FAIL, "DEAD")
 
 
+def test_empty_pod_lists_of_a_job_whose_trainer_moves_on_are_unreconciled():
+    job = [*RUNNING, died(), *polls("running", since=180, until=900), *(pods(at) for at in range(60, 900, 120))]
+    ruling = ruled(*job, started(890, "policy_train"))
+    assert said(ruling) == (Status.ERROR, "UNRECONCILED")
+    assert "moved on until 08:14:50Z" in ruling.reason
+    assert said(ruled(*job, started(100, "policy_train"))) == (Status.FAIL, "DEAD")
+
+
+def test_vanished_record_of_a_job_whose_trainer_moves_on_is_unreconciled():
+    job = [*RUNNING, died(), polled(180, "absent"), pods(200), polled(400, "absent"), started(390, "policy_train")]
+    assert said(ruled(*job)) == (Status.ERROR, "UNRECONCILED")
+
+
 def test_pod_that_is_back_reconciles():
     assert said(ruled(*RUNNING, pods(60), pods(100, "Running"))) == (Status.PASS, "ALIVE")
 
@@ -148,6 +161,13 @@ def test_unreadable_home_says_why():
     assert "permission denied" in gap.why
 
 
+def test_empty_log_of_a_dead_job_is_no_home_that_was_read():
+    empty = saw(1, SourceEnded(SourceKind.ACTOR, 0, 0, unparsed=0, complete=True), source=ACTOR_LOG)
+    ruling = ruled(*both_homes(), empty, died(), polled(200, "failed"))
+    assert said(ruling) == (Status.ERROR, "INCOMPLETE")
+    assert ruling.missing[0].why == f"{ACTOR_LOG} is empty"
+
+
 def test_dead_job_without_a_cause_is_unexplained_and_quotes_where_it_looked():
     ruling = ruled(
         *both_homes(),
@@ -158,6 +178,42 @@ def test_dead_job_without_a_cause_is_unexplained_and_quotes_where_it_looked():
     )
     assert said(ruling) == (Status.ERROR, "UNEXPLAINED")
     assert any(item.searched for item in ruling.evidence)
+
+
+def test_end_by_the_schedulers_own_word_explains_itself():
+    for state, cause in (("preempted", "external_signal"), ("timed_out", "wall_clock")):
+        ruling = ruled(*both_homes(), started(10, "generate"), polled(200, state, error="node reclaimed"))
+        assert (*said(ruling), ruling.cause) == (Status.FAIL, "DEAD", cause)
+        assert "transient" in ruling.reason
+        assert "node reclaimed" in ruling.reason
+    assert said(ruled(reading(), started(10, "generate"), polled(200, "preempted"))) == (Status.ERROR, "INCOMPLETE")
+
+
+def test_bare_sigkill_by_an_unknown_hand_is_unexplained():
+    crash = saw(100, Fault("worker_crashed", "SYSTEM_ERROR: connection error code 2"), actor="raylet", pid=7)
+    ruling = ruled(*both_homes(), started(10, "generate"), crash, polled(200, "failed", exit_code=137))
+    assert said(ruling) == (Status.ERROR, "UNEXPLAINED")
+    assert "unknown hand" in ruling.reason
+    assert crash.evidence in ruling.evidence
+    assert said(ruled(*both_homes(), crash, polled(200, "failed", exit_code=1))) == (Status.FAIL, "DEAD")
+
+
+def test_kill_that_the_pod_list_confirms_explains_the_errors_before_the_poll():
+    crash = saw(100, Fault("worker_crashed", "SYSTEM_ERROR"), actor="raylet", pid=7)
+    cascade = saw(105, Fault("engine_dead", "EngineDeadError"), pattern="engine_dead", pid=11, repeated=8)
+    listed = PodsPolled((Pod("rl-2", "OOMKilled", reason="OOMKilled", exit_code=137),))
+    told = saw(340, listed, source="polls/pods.jsonl")
+    ruling = ruled(*both_homes(), crash, cascade, polled(200, "failed", exit_code=137), told)
+    assert said(ruling) == (Status.FAIL, "DEAD")
+    assert "9 later errors" in ruling.reason
+
+
+def test_end_whose_logs_were_not_pulled_is_incomplete_not_unexplained():
+    synced = saw(20, SyncPolled(4.0), source="polls/sync.jsonl")
+    job = [*both_homes(), started(10, "generate"), synced, refused(900, "sync", "no route to host")]
+    ruling = ruled(*job, polled(1000, "failed", exit_code=1))
+    assert said(ruling) == (Status.ERROR, "INCOMPLETE")
+    assert ruling.missing[0].output == "no route to host"
 
 
 # --- done, not exited

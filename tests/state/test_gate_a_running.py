@@ -3,10 +3,11 @@
 import pytest
 
 from extractors.nccl import CommInit
-from extractors.polls import PollFailed, StacksPolled, Thread
+from extractors.polls import PollFailed, StacksPolled, SyncPolled, Thread
 from extractors.record import SourceKind
 from extractors.signal import BringUp, Fault
 from extractors.trainer import BufferProgress, ForwardEntered
+from extractors.vllm import EngineLoad
 from state.gate import Status
 from state.gates.liveness import LIVENESS
 from state.trackers.facts import JobDeclared, JobFacts
@@ -142,6 +143,33 @@ def test_progress_after_a_half_built_communicator_takes_it_back():
     assert "half-built" not in ruled(*job, now=2000 + 5500).reason
 
 
+def forwards(at, *ranks):
+    return [
+        saw(at, ForwardEntered(rank), source=f"ray_session_logs/rank0-node-a/{rank}.err", pid=rank) for rank in ranks
+    ]
+
+
+def test_rank_that_did_not_enter_the_newest_forward_is_named_while_all_wait_for_it():
+    job = [*training(), *forwards(1000, 0, 1, 2, 3), *forwards(1100, 0, 1, 2)]
+    behind = "rank 3 did not enter the forward of 08:18:20Z"
+    assert not any(behind in note for note in ruled(*job, now=1200).notes)
+    ruling = ruled(*job, now=4000)
+    assert said(ruling) == (Status.PASS, "ALIVE")
+    assert behind in ruling.notes
+    assert behind in ruled(*job, now=7000).reason
+
+
+def test_rank_whose_forward_came_late_is_not_named():
+    job = [*training(), *forwards(1000, 0, 1, 2, 3), *forwards(1100, 0, 1, 2), *forwards(1130, 3)]
+    assert not any("forward" in note for note in ruled(*job, now=4000).notes)
+
+
+def test_half_built_communicator_is_named_beside_another_signature():
+    job = [*training(), *half_built(), saw(2000, Fault("store_wait_timeout"))]
+    assert "rank 3 never began" in ruled(*job, now=5500).reason
+    assert any("rank 3 never began" in note for note in ruled(*job, stack(5400), now=5500).notes)
+
+
 # --- rule 6
 
 
@@ -220,6 +248,42 @@ def test_running_job_without_a_log_is_incomplete():
     ruling = ruled(now=300)
     assert said(ruling) == (Status.ERROR, "INCOMPLETE")
     assert "phase-timer" in ruling.missing[0].what
+
+
+def test_log_that_tells_neither_of_bring_up_nor_of_a_phase_is_incomplete():
+    chatter = saw(200, EngineLoad("000", 3, 0, 4.0, 0.0, 90.0))
+    frozen = [stack(5000), stack(5100)]
+    assert said(ruled(*both_homes(), chatter, now=300)) == (Status.ERROR, "INCOMPLETE")
+    ruling = ruled(*both_homes(), chatter, *frozen, now=5500)
+    assert said(ruling) == (Status.ERROR, "INCOMPLETE")
+    assert "heads may be missing" in ruling.missing[0].why
+    assert any(item.searched for item in ruling.evidence)
+
+
+def synced(at):
+    return saw(at, SyncPolled(4.0), source="polls/sync.jsonl")
+
+
+def sync_refused(at):
+    failure = PollFailed("sync", "", ("sync_rl_logs.py", "--dest", "."), 1, "no route to host", "exit 1")
+    return saw(at, failure, source="polls/sync.jsonl")
+
+
+def test_standstill_of_logs_that_were_not_pulled_is_incomplete():
+    job = [*training(), synced(60), *(sync_refused(at) for at in range(120, 5500, 60)), stack(5000), stack(5100)]
+    ruling = ruled(*job, now=5500)
+    assert said(ruling) == (Status.ERROR, "INCOMPLETE")
+    assert (ruling.missing[0].what, ruling.missing[0].output) == ("the job's logs since 08:01:00Z", "no route to host")
+    assert said(ruled(*job, synced(5490), now=5500)) == (Status.FAIL, "WEDGED")
+
+
+def test_abort_that_the_pulled_logs_already_show_stays_a_wedge():
+    job = [*training(), abort(120), synced(1100), *(sync_refused(at) for at in range(1160, 3000, 60))]
+    assert said(ruled(*job, now=3000)) == (Status.FAIL, "WEDGED")
+
+
+def test_one_failed_sync_is_forgiven():
+    assert said(ruled(*training(), synced(60), sync_refused(120), now=300)) == (Status.PASS, "ALIVE")
 
 
 # --- rule 9

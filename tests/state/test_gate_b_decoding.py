@@ -15,6 +15,7 @@ from tests.state.resources_cases import (
     all_gpus,
     bars,
     declared,
+    finished,
     fleet,
     gpus,
     job,
@@ -38,6 +39,17 @@ def test_a_fleet_that_queues_four_for_each_it_runs_thrashes() -> None:
     ruling = _judged(parts, fleet(110, 1290, 6, waiting=30, kv=99.0))
     assert (ruling.status, ruling.condition) == (Status.FAIL, "THRASHING")
     assert "lockstep" in ruling.fix
+
+
+def test_a_fleet_that_queues_from_the_start_behind_a_buffer_that_never_rose_thrashes() -> None:
+    ruling = _judged(WAITING, bars(110, 1290, 0), all_gpus(1200), fleet(110, 1290, 6, waiting=30, kv=99.0))
+    assert ruling.condition == "THRASHING"
+
+
+def test_a_bar_of_an_earlier_phase_does_not_make_a_queue_thrash() -> None:
+    earlier = [started(10, "step"), started(10, "wait_for_generation_buffer"), *rising(12, 2, 0, 40)]
+    parts = [*earlier, finished(95, "wait_for_generation_buffer", 85), started(100, "eval"), *all_gpus(1200)]
+    assert _judged(parts, fleet(110, 1290, 6, waiting=30, kv=99.0)).condition == "FED"
 
 
 def test_a_queue_of_twice_the_running_does_not_thrash() -> None:

@@ -96,8 +96,24 @@ def test_ranks_on_the_same_cards_are_unseparated() -> None:
 
 
 def test_generation_without_an_engine_line_is_incomplete() -> None:
-    ruling = RESOURCES.judge(job(GENERATING, all_gpus(150)))
+    ruling = RESOURCES.judge(job(GENERATING, all_gpus(150), now=170))
     assert (ruling.condition, ruling.missing[0].what) == ("INCOMPLETE", "engine statistics lines")
+
+
+def test_the_first_minute_of_generation_waits_for_the_engines_to_speak() -> None:
+    comes_up = RESOURCES.judge(job(GENERATING, all_gpus(120), now=130))
+    assert (comes_up.status, comes_up.condition) == (Status.PASS, "BRINGING_UP")
+    synced = finished(99, "sync_weights", 20)
+    assert RESOURCES.judge(job(synced, GENERATING, all_gpus(120), now=130)).condition == "TRAINING"
+    ruling = RESOURCES.judge(job(synced, GENERATING, all_gpus(120), now=130))
+    assert {line.source for line in ruling.evidence} == {"polls/gpu.jsonl", "finelog.log"}
+
+
+def test_engines_that_slept_through_a_long_training_have_a_minute_to_wake() -> None:
+    wakes = [started(1500, "step"), started(1501, "wait_for_generation_buffer"), all_gpus(1490)]
+    seen = [started(100, "generate"), fleet(110, 200, 20), finished(210, "generate", 110), *wakes]
+    assert RESOURCES.judge(job(*seen, now=1520)).condition == "TRAINING"
+    assert RESOURCES.judge(job(*seen, now=1570)).condition == "INCOMPLETE"
 
 
 def test_engines_that_all_fell_silent_busy_are_no_subscription() -> None:

@@ -11,6 +11,7 @@ from extractors.pattern import Role
 from extractors.polls import Pod, PodsPolled
 from extractors.record import Observation
 from extractors.signal import Fault
+from extractors.trainer import ForwardEntered
 from state.gate import Ruling, Status
 from state.gates.resources import RESOURCES
 from state.trackers.faults import FaultEvent, FaultsView
@@ -54,6 +55,11 @@ def test_an_oom_without_progress_for_a_quarter_of_the_allowance_is_fatal() -> No
 
 def test_an_oom_that_the_trainer_moved_on_from_is_not_fatal() -> None:
     assert _judged(_oom(), started(400, "dump_data_batch"), now=200 + 46 * 60).condition == "TRAINING"
+
+
+def test_another_ranks_marker_in_the_same_seconds_is_no_moving_on() -> None:
+    marker = saw(203, ForwardEntered(5), actor=ACTOR, pid=62)
+    assert _judged(_oom(), marker, now=200 + 46 * 60).condition == "OOM_GPU"
 
 
 def test_another_actors_death_does_not_make_it_fatal() -> None:

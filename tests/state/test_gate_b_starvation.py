@@ -3,10 +3,12 @@
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
-from extractors.metrics import StepMetrics
+from extractors.metrics import MetricsUnreadable, StepMetrics
 from extractors.record import Observation
+from extractors.trainer import StaleGroups
 from state.gate import Ruling, Status
 from state.gates.resources import RESOURCES
 from tests.builders import saw, us
@@ -85,6 +87,13 @@ def test_a_coordinator_at_the_end_of_its_core_names_the_dispatcher() -> None:
 
 def test_generation_that_waits_on_a_full_staleness_window_names_training() -> None:
     assert "max_staleness_steps" in judged(FROZEN, measured(stale=3.0, waited=9.0)).fix
+
+
+def test_groups_thrown_away_as_stale_are_told_beside_the_staleness() -> None:
+    stale = saw(600, StaleGroups(32), line=77)
+    ruling = judged(FROZEN, measured(), stale)
+    assert "of its time for the buffer, 32 groups thrown away as stale" in ruling.reason
+    assert 77 in {line.line for line in ruling.evidence}
 
 
 def test_refused_stacks_keep_starvation_unmeasured_with_command_and_output() -> None:
@@ -200,3 +209,26 @@ def test_a_full_buffer_of_the_step_before_is_none() -> None:
 def test_a_wait_that_has_outlasted_the_steps_before_ends_their_backpressure() -> None:
     steps = [metrics(60 + step, step, 6.0, 800.0) for step in (1, 2, 3)]
     assert judged(FROZEN, steps, measured()[1:]).condition == "STARVED"
+
+
+def test_a_full_bar_of_the_step_before_neither_excuses_nor_is_said() -> None:
+    full = [*rising(110, 2, 0, 48), finished(207, "wait_for_generation_buffer", 97), finished(207, "step", 97)]
+    again = [started(207.3, "step"), started(207.4, "wait_for_generation_buffer")]
+    parts = [started(100, "step"), started(100, "wait_for_generation_buffer"), *full, *again, *fleet(110, 210, 24)]
+    fresh = judged(parts, all_gpus(190), now=220)
+    assert (fresh.condition, "48/48" in fresh.reason) == ("FED", False)
+    assert not any(line.quote.endswith("48/48") for line in fresh.evidence)
+    assert "0/48" in judged(parts, bar(207.4, 0, elapsed=0.0), all_gpus(190), now=220).reason
+
+
+def test_a_single_row_of_ps_shows_the_command_that_was_not_enough() -> None:
+    row = ps(1400, ENGINE[0], 15, 20.0, 5000.0, COORDINATOR)
+    row = msgspec.structs.replace(row, signal=msgspec.structs.replace(row.signal, command=("ps", "-eo", "pid,pcpu")))
+    gap = judged(FROZEN, without("procs", measured()), row).missing[0]
+    assert (gap.what, gap.command, gap.exit) == ("coordinator CPU (procs)", ("ps", "-eo", "pid,pcpu"), 0)
+    assert COORDINATOR in gap.output
+
+
+def test_metrics_that_could_not_be_read_are_named_where_staleness_is_missing() -> None:
+    torn = saw(95, MetricsUnreadable(2, "the JSON breaks off"))
+    assert "breaks off" in judged(FROZEN, measured()[1:], torn).missing[0].why

@@ -5,7 +5,7 @@ from typing import Any
 from extractors.record import Observation
 from state.gate import Ruling, Status
 from state.gates.resources import RESOURCES
-from tests.state.resources_cases import POLICY, all_gpus, fleet, gpus, job, refused, stack, started
+from tests.state.resources_cases import POLICY, all_gpus, declared, fleet, gpus, job, refused, stack, started
 
 HOURS = 3600.0
 TRAINING = [started(100, "step"), started(100, "policy_train"), *fleet(60, 90, 20)]
@@ -49,6 +49,13 @@ def test_one_idle_poll_is_not_enough() -> None:
 def test_one_busy_card_is_enough_to_be_at_work() -> None:
     busy = gpus(NOW - 50, POLICY[1], 80)
     assert _judged(_dumps("wait (store.py:1)"), busy).condition == "TRAINING"
+
+
+def test_ranks_of_a_policy_pod_that_no_poll_names_are_not_called_idle() -> None:
+    facts = declared(policy_mesh=(*POLICY, "iris-bob-rl-mix-9-c4f1e-0"))
+    polls = [*all_gpus(NOW - 200, policy=0), *all_gpus(NOW - 60, policy=1)]
+    case = job(TRAINING, polls, _dumps("wait (store.py:1)"), now=NOW, facts=facts)
+    assert RESOURCES.judge(case).condition == "TRAINING"
 
 
 def test_idle_ranks_within_the_allowance_are_at_work() -> None:

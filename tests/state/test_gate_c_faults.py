@@ -86,6 +86,13 @@ def test_a_burst_in_one_slot_is_noted_and_no_fault_at_any_moment() -> None:
     assert any("DaytonaAuthenticationError" in place.quote for place in ruling.evidence)
 
 
+def test_a_burst_at_the_very_start_is_no_fault_while_its_stragglers_end() -> None:
+    first = burst()
+    for late in range(6):
+        stragglers = many(late, 2 * HOUR + SLOT, 4, exception="DaytonaAuthenticationError")
+        assert gate_c(*running(), *first, *stragglers).status is Status.PASS
+
+
 def test_a_burst_over_a_slot_border_is_no_fault_either() -> None:
     healthy = many(60, HOUR, 60, reward=1.0)
     straddling = many(60, 2 * HOUR + SLOT - 200, 8, exception="DaytonaError")
@@ -97,7 +104,7 @@ def test_a_burst_over_a_slot_border_is_no_fault_either() -> None:
 def test_a_large_burst_that_makes_up_90_percent_is_excused_by_clean_trials_before() -> None:
     healthy = many(10, HOUR, 60, reward=1.0)
     flood = many(200, 2 * HOUR, 2, exception="DaytonaError")
-    stragglers = many(3, 2 * HOUR + SLOT, 5, exception="DaytonaError")
+    stragglers = many(30, 2 * HOUR + SLOT, 5, exception="DaytonaError")
     ruling = gate_c(*running(), *healthy, *flood, *stragglers)
     assert ruling.condition == "LEARNING"
     assert any("transient-burst" in note for note in ruling.notes)
@@ -133,6 +140,14 @@ def test_token_salad_in_half_of_five_read_attempts_is_incoherent() -> None:
     assert gate_c(*running(), *salad[:2], *sense).condition == "EARLY"
 
 
+def test_salad_that_began_late_is_incoherent_by_the_newest_twenty() -> None:
+    sense = many(60, 1800, 30, reward=1.0, coherence=Coherence.COHERENT)
+    salad = many(10, 4000, 30, reward=0.0, coherence=Coherence.INCOHERENT)
+    ruling = gate_c(*running(), *sense, *salad)
+    assert (ruling.condition, "10 of the newest 20" in ruling.reason) == ("INCOHERENT", True)
+    assert gate_c(*running(), *sense, *salad[:9]).condition == "LEARNING"
+
+
 def test_incoherence_of_a_mixture_of_experts_says_whether_the_reload_bracket_is_there() -> None:
     salad = many(6, 1800, 60, reward=0.0, coherence=Coherence.INCOHERENT)
     absent = gate_c(*running(architecture="moe"), *salad)
@@ -148,6 +163,12 @@ def test_incoherence_of_a_mixture_of_experts_says_whether_the_reload_bracket_is_
 def test_agents_that_give_up_after_one_turn_are_a_dead_loop() -> None:
     assert gate_c(*running(), *many(20, 1800, 60, reward=0.0, turns=1)).condition == "DEAD_LOOP"
     assert gate_c(*running(), *many(20, 1800, 60, reward=0.0, turns=2)).condition == "EARLY"
+
+
+def test_a_dead_loop_that_began_late_shows_in_the_newest_twenty() -> None:
+    healthy = many(60, 1800, 30, reward=1.0)
+    assert gate_c(*running(), *healthy, *many(20, 4000, 30, reward=0.0, turns=1)).condition == "DEAD_LOOP"
+    assert gate_c(*running(), *healthy, *many(19, 4000, 30, reward=0.0, turns=1)).condition == "LEARNING"
 
 
 def test_empty_outputs_are_a_dead_loop_and_unknown_ones_are_not() -> None:

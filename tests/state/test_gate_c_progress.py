@@ -2,8 +2,10 @@
 
 from extractors.coherence import Coherence
 from extractors.harbor import BatchCompleted, RolloutsStarted
+from extractors.harbor_trials import TrialStarted
 from extractors.polls import JobState, TrialsListed
-from extractors.record import SourceFailed, SourceKind
+from extractors.record import Observation, SourceFailed, SourceKind
+from extractors.trainer import PhaseStarted
 from state.gate import Status
 from tests.builders import polled, saw
 from tests.state.rollout_cases import (
@@ -97,6 +99,26 @@ def test_over_is_not_applicable() -> None:
     assert (ruling.status, ruling.condition) == (Status.NOT_APPLICABLE, "OVER")
 
 
+def test_attempts_that_never_wrote_a_word_are_a_dead_loop_past_the_allowance() -> None:
+    def silent(count: int, known: bool | None) -> list[Observation]:
+        return [saw(400 + n, TrialStarted(f"t__{n:07d}", known), source=f"trace_jobs/t{n}") for n in range(count)]
+
+    assert gate_c(*running(), *silent(8, True), now=80 * MINUTE).condition == "EARLY"
+    ruling = gate_c(*running(), *silent(8, True), now=100 * MINUTE)
+    assert (ruling.status, ruling.condition) == (Status.FAIL, "DEAD_LOOP")
+    assert ruling.evidence[0].source.startswith("trace_jobs/")
+    assert gate_c(*running(), *silent(8, None), now=100 * MINUTE).condition == "INCOMPLETE"
+    assert gate_c(*running(), *silent(8, False), now=100 * MINUTE).condition == "INCOMPLETE"
+
+
+def test_the_first_trials_allowance_begins_with_the_trainers_first_phase() -> None:
+    begun = saw(0, TrialStarted("t__0000001"), source="trace_jobs/t", quote="{")
+    late = saw(40 * MINUTE, PhaseStarted("step"), quote="Started: 'step'")
+    up = (declared(), polled(5, JobState.RUNNING), coming_up())
+    assert gate_c(*up, begun, late, now=120 * MINUTE).condition == "EARLY"
+    assert gate_c(*up, begun, late, now=131 * MINUTE).condition == "INCOMPLETE"
+
+
 def test_a_listing_that_nobody_opened_proves_nothing() -> None:
     listed = saw(2000, TrialsListed(started=90, ended=70, newest_us=None), source="polls/trials.jsonl")
     assert gate_c(*running(), listed).condition == "UNREAD"
@@ -112,12 +134,22 @@ def test_log_lines_of_attempts_without_their_files_are_early_and_incomplete_past
     assert len(ruling.evidence) == 2
 
 
-def test_reward_metrics_stand_in_until_a_trial_is_rewarded() -> None:
-    zeros = many(5, 1800, 10, reward=0.0)
+def test_reward_metrics_do_not_stand_in_for_trials_that_nobody_opened() -> None:
+    unopened = gate_c(*running(), step(1, 1700))
+    assert (unopened.status, unopened.condition) == (Status.ERROR, "INCOMPLETE")
+    assert "1 of 1 steps" in unopened.reason
+    assert gate_c(*running(), step(1, 1700), started(1800, "a__1")).condition == "EARLY"
+    assert gate_c(*running(), step(1, 1700), *many(5, 1800, 10, reward=0.0)).condition == "EARLY"
+    listed = saw(2000, TrialsListed(started=90, ended=70, newest_us=None), source="polls/trials.jsonl")
+    assert gate_c(*running(), step(1, 1700), listed).condition == "UNREAD"
+
+
+def test_trials_without_reward_beside_positive_reward_metrics_are_no_want_of_signal() -> None:
+    zeros = many(64, 1800, 10, reward=0.0)
     ruling = gate_c(*running(), step(1, 1700), *zeros)
-    assert ruling.condition == "LEARNING"
+    assert (ruling.condition, ruling.allowance) == ("LEARNING", True)
     assert "none of them rewarded" in ruling.reason
-    assert "metrics" not in gate_c(*running(), step(1, 1700), *zeros, ended(1900, "a__1", reward=1.0)).reason
+    assert gate_c(*running(), step(1, 1700, reward=0.0), *zeros).condition == "NO_SIGNAL"
 
 
 def test_an_archive_that_could_not_be_read_is_unread() -> None:

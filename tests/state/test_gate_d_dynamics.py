@@ -66,6 +66,12 @@ def test_one_sign_is_no_collapse() -> None:
     assert gate_d(*running(), *steps(12, 6, grad_norm=9.0), *many(120, 1000, 100, reward=1.0)).condition == "STEADY"
 
 
+def test_a_last_step_that_is_well_again_is_a_recovery() -> None:
+    spike = [*steps(8, 2, **BLOWN), step(11)]
+    assert gate_d(*running(), *spike, *falling_trials()).condition == "STEADY"
+    assert gate_d(*running(), *steps(8, 3, **BLOWN), *falling_trials()).condition == "COLLAPSED"
+
+
 def test_a_window_that_recovers_is_no_collapse() -> None:
     recovering = [*steps(8, 3, **BLOWN), *(step(n) for n in range(12, 22))]
     assert gate_d(*running(), *recovering, *falling_trials()).condition == "STEADY"

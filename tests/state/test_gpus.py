@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from extractors.facts import ConfigFact
 from extractors.polls import GpuProcess, GpuProcessesPolled, Pod, PodsPolled
 from state.trackers.gpus import GpusTracker, GpusView, Separation, pod_stem
 from tests.builders import saw
@@ -61,6 +62,15 @@ def test_actor_classes_on_the_pods_node_say_who_is_who() -> None:
     assert [poll.target for poll in view.engine] == ["b"]
 
 
+def test_a_folder_of_rank_and_node_names_the_pod_of_that_rank_where_no_pods_were_listed() -> None:
+    policy = load(6, 11, 3, host="a", actor="FSDPPolicyWorkerBase", source="ray_session_logs/rank0-a/worker-1.out")
+    engine = load(7, 7001, 3, host="c", source="ray_session_logs/rank2-c/worker-2.out")
+    view = _after(policy, engine, gpus(10, POLICY[0], 5), gpus(10, ENGINE[0], 6))
+    assert view.separation is Separation.KNOWN
+    assert [poll.target for poll in view.engine] == [ENGINE[0]]
+    assert _after(policy, engine, gpus(10, "a-0", 5), gpus(10, "a-2", 6)).separation is Separation.UNKNOWN
+
+
 def test_cards_that_both_hold_are_colocated() -> None:
     both = (GpuProcess("GPU-1", 5, "ray::FSDPPolicyWorkerBase"), GpuProcess("GPU-1", 6, "VLLM::EngineCore"))
     assert _after(saw(9, GpuProcessesPolled("a", both)), gpus(10, "a", 5)).separation is Separation.COLOCATED
@@ -87,3 +97,15 @@ def test_the_poll_before_the_newest_is_kept_for_the_policy() -> None:
 def test_a_pod_of_the_mesh_that_no_poll_names_is_said() -> None:
     view = _after(declared(), *all_gpus(10)[:3])
     assert view.unasked == (ENGINE[1],)
+
+
+def test_mesh_entries_that_name_the_same_card_are_colocated() -> None:
+    overlapping = declared(policy_mesh=(f"{POLICY[0]}:0-4",), engine_mesh=(f"{POLICY[0]}:4-7",))
+    assert _after(overlapping, gpus(10, POLICY[0], 5)).separation is Separation.COLOCATED
+    inside = declared(policy_mesh=(POLICY[0],), engine_mesh=(f"{POLICY[0]}:4-7", ENGINE[0]))
+    assert _after(inside, gpus(10, POLICY[0], 5)).separation is Separation.COLOCATED
+
+
+def test_a_configuration_that_colocates_is_read() -> None:
+    line = ConfigFact("colocate_all", "true")
+    assert _after(saw(5, line), gpus(10, "a", 5)).separation is Separation.COLOCATED

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from extractors.signal import Benign
+from extractors.trainer import StaleGroups
+from state.tracker import AttemptStarted
 from state.trackers.heartbeat import Buffer, HeartbeatTracker
 from tests.builders import saw, us
 from tests.state.resources_cases import bar, bars, rising
@@ -57,3 +59,11 @@ def test_a_late_echo_of_an_older_line_is_no_fall() -> None:
 def test_benign_lines_are_counted_with_their_copies() -> None:
     view = _after(saw(5, Benign("idle-ring"), repeated=6), saw(9, Benign("idle-ring")), now=10).view()
     assert view.benign["idle-ring"].count == 7
+
+
+def test_groups_thrown_away_as_stale_are_summed_with_their_copies() -> None:
+    seen = (saw(5, StaleGroups(4)), saw(9, StaleGroups(2), repeated=3))
+    stale = _after(*seen, now=10).view().stale
+    assert stale is not None
+    assert (stale.count, stale.evidence) == (10, seen[1].evidence)
+    assert _after(*seen, saw(20, AttemptStarted(1)), now=30).view().stale is None

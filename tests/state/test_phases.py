@@ -9,6 +9,7 @@ from extractors.trainer import (
     Ending,
     PolicyProgress,
     Resumed,
+    RolloutBatch,
     StepCompleted,
     StepProgress,
     StepsPlanned,
@@ -65,6 +66,12 @@ def test_producer_phase_survives_the_end_of_a_step():
     assert [phase.name for phase in seen.open] == ["generate"]
 
 
+def test_trainer_beside_the_producer_keeps_its_own_allowance():
+    both = [started(0, "generate"), finished(60, "generate", 60), started(61, "step"), started(62, "policy_train")]
+    seen = phases(*both, finished(99, "policy_train", 37), started(100, "policy_train"), started(101, "generate"))
+    assert (seen.stage, seen.allowance_seconds) == (Stage.GENERATION, 90 * MINUTE)
+
+
 def test_step_that_starts_over_closes_what_was_left_open():
     seen = phases(started(0, "step"), started(1, "policy_train"), started(50, "step"))
     assert [phase.name for phase in seen.open] == ["step"]
@@ -117,6 +124,20 @@ def test_new_attempt_begins_in_bring_up():
     assert (seen.stage, seen.open, seen.opened) == (Stage.BRING_UP, (), False)
 
 
+def test_bar_in_a_log_without_its_head_tells_the_stage():
+    assert phases(saw(60, BufferProgress(16, 64, 900.0))).stage is Stage.GENERATION
+    assert phases(saw(60, PolicyProgress(2, 4))).stage is Stage.TRAINING
+    assert phases(saw(60, PolicyProgress(2, 4))).opened
+    assert phases(started(10, "sync_weights"), saw(60, PolicyProgress(2, 4))).stage is Stage.WEIGHT_SYNC
+
+
+def test_step_lines_in_a_log_without_its_head_are_no_bring_up():
+    begun = saw(60, RolloutBatch(7, False, 64, None))
+    assert phases(begun).stage is Stage.GENERATION
+    assert phases(saw(60, StepCompleted(7, 80, 1800.0))).stage is Stage.GENERATION
+    assert phases(started(10, "policy_train"), begun).stage is Stage.TRAINING
+
+
 def test_training_done_ends_the_stages():
     seen = phases(started(0, "step"), saw(9, TrainingDone(Ending.DONE)))
     assert seen.stage is Stage.OVER
@@ -138,6 +159,16 @@ def test_second_home_copy_of_a_bar_is_no_rise():
     late = saw(180, PolicyProgress(2, 4), source=ACTOR_LOG, own_seconds=60)
     again = saw(181, PolicyProgress(3, 4), source=ACTOR_LOG, own_seconds=120)
     assert fresh(first, newer, late, again).progress_us == us(120)
+
+
+def test_policy_bar_that_begins_anew_is_progress():
+    first = [saw(60, PolicyProgress(3, 4)), saw(120, PolicyProgress(4, 4))]
+    assert fresh(*first, saw(400, PolicyProgress(1, 4))).progress_us == us(400)
+    assert fresh(*first, saw(400, PolicyProgress(4, 4))).progress_us == us(120)
+
+
+def test_first_frame_of_a_policy_bar_is_progress():
+    assert fresh(started(0, "policy_train"), saw(60, PolicyProgress(0, 4))).progress_us == us(60)
 
 
 def test_metrics_count_steps_and_the_rejecting_bar_does_not():

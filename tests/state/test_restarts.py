@@ -90,6 +90,18 @@ def test_resuming_at_the_point_of_death_is_no_recovery_yet():
     assert seen.pattern is RestartPattern.NONE
 
 
+def test_job_that_completes_after_the_same_death_twice_has_recovered():
+    lives = [*life(0, begins=0, dies_of=SHAPE, step=5), *life(1, begins=600, dies_of=SHAPE, step=5)]
+    last = [saw(0, StepsPlanned(5)), *life(2, begins=1200), saw(1300, Resumed(5), attempt=2)]
+    done = [saw(1400, TrainingDone(Ending.ALREADY_COMPLETE), attempt=2), polled(1500, "succeeded")]
+    assert ledger(*lives, *last, *done).pattern is RestartPattern.TRANSIENT_RECOVERED
+
+
+def test_recovered_job_that_is_pre_empted_stays_recovered():
+    lives = [*life(0, begins=0, dies_of=SHAPE, step=5), *life(1, begins=600, step=7)]
+    assert ledger(*lives, polled(900, "preempted")).pattern is RestartPattern.TRANSIENT_RECOVERED
+
+
 def test_recovery_wins_over_different_failures():
     lives = [*life(0, begins=0, dies_of=SHAPE, step=2), *life(1, begins=600, dies_of=OTHER, step=3)]
     assert ledger(*lives, *life(2, begins=1200, step=4)).pattern is RestartPattern.TRANSIENT_RECOVERED
@@ -118,3 +130,11 @@ def test_attempts_before_the_first_line_count_with_unknown_causes():
 
 def test_controller_count_wins_over_what_the_logs_show():
     assert ledger(*life(0, begins=0), polled(300, "running", failures=0), polled(360, "failed", failures=3)).burned == 3
+
+
+def test_requeues_that_slurm_counts_are_no_burns():
+    assert ledger(*life(0, begins=0), polled(300, "running", requeues=0)).burned == 0
+    seen = ledger(polled(0, "running", requeues=2), *life(2, begins=1))
+    assert (seen.burned, seen.attempt) == (0, 2)
+    died = ledger(*life(0, begins=0, dies_of=SHAPE), polled(600, "running", requeues=1), *life(1, begins=601))
+    assert (died.burned, died.attempt) == (1, 1)

@@ -71,3 +71,9 @@ def test_job_is_over_only_by_record_or_by_two_sources(observations, over):
 
 def test_states_that_end_a_job():
     assert [state for state in JobState if not state.over] == [JobState.PENDING, JobState.RUNNING, JobState.ABSENT]
+
+
+def test_pod_that_a_later_generation_replaced_is_no_pod_of_the_job():
+    pods = (Pod("rl-0-2de69-0", "OOMKilled"), Pod("rl-0-77ab1-1", "Running"), Pod("rl-1-2de69-0", "Running"))
+    listed = case_after(saw(40, PodsPolled(pods), source="polls/pods.jsonl")).scheduler.pods
+    assert [pod.name for pod in listed] == ["rl-0-77ab1-1", "rl-1-2de69-0"]
