@@ -132,7 +132,7 @@ def torchrun_child_failed(found: Any) -> Fault:
         "WARNING:torch.distributed.elastic.agent.server.api:Received 2 death signal, shutting down workers": (
             Fault("external_signal", "signal 2")
         ),
-        "W0314 09:12:00.742000 800 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death "
+        "W0314 09:12:00.310000 800 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death "
         "signal, shutting down workers": Fault("external_signal", "signal SIGTERM"),
         "step 40 of 90, loss tensor(4.25, device='cuda:0', grad_fn=<DivBackward0>) WARNING:torch.distributed.elastic."
         "agent.server.api:Received 2 death signal, shutting down workers": Fault("external_signal", "signal 2"),

@@ -206,14 +206,14 @@ def _switch(severity: str, sxid: str) -> str:
     hints=("detected NVSwitch fatal error ", ": SXid (PCI:"),
     regex=_switch("fatal", "Fatal"),
     samples={
-        "[Mar 14 2031 09:10:00] [ERROR] [tid 1374] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id "
-        "00000000:c1:00.0 physical id 1 port 35": Fault("gpu_hardware", "SXid 20034", entity="00000000:c1:00.0"),
+        "[Mar 14 2031 09:10:00] [ERROR] [tid 2210] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id "
+        "00000000:c1:00.0 physical id 2 port 12": Fault("gpu_hardware", "SXid 20034", entity="00000000:c1:00.0"),
         "[12345.678901] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 28 sourcetrack timeout error": (
             Fault("gpu_hardware", "SXid 24007", entity="0000:c1:00.0")
         ),
     },
     rejects=(
-        "[12345.6] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore",
+        "[12345.6] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 9 MC TS crumbstore",
         "we detected NVSwitch fatal error 3 on a port",
     ),
 )
@@ -228,13 +228,13 @@ def nvswitch_fault(found: Any) -> Fault:
     hints=("detected NVSwitch non-fatal error ", ": SXid (PCI:"),
     regex=_switch("non-fatal", "Non-fatal"),
     samples={
-        "[Mar 14 2031 09:10:00] [ERROR] [tid 1374] detected NVSwitch non-fatal error 12028 on fid 0 on NVSwitch pci "
-        "bus id 00000000:c1:00.0 physical id 1 port 35": Benign("nvswitch-non-fatal"),
-        "[12345.678901] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore": (
+        "[Mar 14 2031 09:10:00] [ERROR] [tid 2210] detected NVSwitch non-fatal error 12028 on fid 0 on NVSwitch pci "
+        "bus id 00000000:c1:00.0 physical id 2 port 12": Benign("nvswitch-non-fatal"),
+        "[12345.678901] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 9 MC TS crumbstore": (
             Benign("nvswitch-non-fatal")
         ),
     },
-    rejects=("[Mar 14 2031 09:10:00] [ERROR] [tid 1374] detected NVSwitch fatal error 20034 on fid 0",),
+    rejects=("[Mar 14 2031 09:10:00] [ERROR] [tid 2210] detected NVSwitch fatal error 20034 on fid 0",),
 )
 def nvswitch_non_fatal(found: Any) -> Benign:
     """An error that the switch got over, as a GPU's reset leaves it on each of its ports."""

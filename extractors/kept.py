@@ -1,4 +1,4 @@
-"""What can be kept of a signal: a number of more than 64 bits, or a text that is no Unicode, can't be written anywhere."""
+"""What can be kept of a signal: numbers over 64 bits, and texts that are no Unicode, can be written nowhere."""
 
 from typing import Any
 

@@ -32,13 +32,13 @@ _AGENT = r"(?:torch[\w./]*(?::\d+\])?: )?(?:\[(?:ERROR|WARNING)\] )?"
         "slurmstepd: error: *** STEP 4711.0 ON node-7 CANCELLED AT 2031-03-14T09:12:00 ***": (
             Fault("external_signal", "Slurm cancelled step 4711.0", entity="node-7")
         ),
-        "submitit WARNING (2031-03-14 09:12:00,453) - Caught signal SIGUSR2 on node-7: this job is preempted.": (
+        "submitit WARNING (2031-03-14 09:12:00,310) - Caught signal SIGUSR2 on node-7: this job is preempted.": (
             Fault("external_signal", "SIGUSR2: preempted", entity="node-7")
         ),
     },
     rejects=(
         "the JOB 4711 was CANCELLED AT 2031-03-14T09:12:00",
-        "submitit WARNING (2031-03-14 09:12:00,453) - Bypassing signal SIGCONT",
+        "submitit WARNING (2031-03-14 09:12:00,310) - Bypassing signal SIGCONT",
     ),
 )
 def slurm_cancelled(found: Any) -> Fault:
@@ -82,25 +82,25 @@ def srun_task_exited(found: Any) -> Fault:
     r"code = (?P<code>-?\d+)"
     r"|" + _AGENT + r"failed \(exitcode: (?P<exitcode>-?\d+)\) local_rank: (?P<rank>\d+) \(pid: \d+\) of binary: )",
     samples={
-        "[2031-03-14 09:12:00,742] [ERROR] [launch.py:324:sigkill_handler] ['/opt/python', '-u', 'tune.py', "
+        "[2031-03-14 09:12:00,310] [ERROR] [launch.py:324:sigkill_handler] ['/opt/python', '-u', 'tune.py', "
         "'--local_rank=3', '--deepspeed'] exits with return code = -9": (
             Fault("worker_crashed", "exit code -9", entity="local rank 3")
         ),
-        "[2031-03-14 09:12:00,742] [ERROR] [launch.py:325:sigkill_handler] ['/opt/python', 'tune.py'] exits with "
+        "[2031-03-14 09:12:00,310] [ERROR] [launch.py:325:sigkill_handler] ['/opt/python', 'tune.py'] exits with "
         "return code = 1": Fault("worker_crashed", "exit code 1"),
         "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 2 (pid: 900) of "
         "binary: /opt/python": Fault("worker_crashed", "exit code -11", entity="local rank 2"),
-        "E0314 09:12:00.742000 800 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) "
+        "E0314 09:12:00.310000 800 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) "
         "local_rank: 0 (pid: 900) of binary: /opt/python": (
             Fault("worker_crashed", "exit code 1", entity="local rank 0")
         ),
-        "[2031-03-14 09:12:00,742] torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: 1) "
+        "[2031-03-14 09:12:00,310] torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: 1) "
         "local_rank: 5 (pid: 900) of binary: /opt/python": (
             Fault("worker_crashed", "exit code 1", entity="local rank 5")
         ),
     },
     rejects=(
-        "[2031-03-14 09:12:00,742] [INFO] [launch.py:318:sigkill_handler] Killing subprocess 900",
+        "[2031-03-14 09:12:00,310] [INFO] [launch.py:318:sigkill_handler] Killing subprocess 900",
         "the sha of binary: 77ab (pid: 3) of binary: x",
     ),
 )
@@ -117,10 +117,10 @@ def launched_process_failed(found: Any) -> Fault:
     hints=("] Killing subprocess ", " exits successfully."),
     regex=r"\[INFO\] \[launch\.py:\d+:\w+\] (?:(?P<killed>Killing subprocess \d+)|Process \d+ exits successfully\.)",
     samples={
-        "[2031-03-14 09:12:00,742] [INFO] [launch.py:318:sigkill_handler] Killing subprocess 900": (
+        "[2031-03-14 09:12:00,310] [INFO] [launch.py:318:sigkill_handler] Killing subprocess 900": (
             Teardown("DeepSpeed's launcher ends its processes")
         ),
-        "[2031-03-14 09:12:00,742] [INFO] [launch.py:350:main] Process 900 exits successfully.": (
+        "[2031-03-14 09:12:00,310] [INFO] [launch.py:350:main] Process 900 exits successfully.": (
             Teardown("a process of DeepSpeed's launcher exited with 0")
         ),
     },

@@ -3,7 +3,7 @@
 Iris `job logs` writes `[22:47:31] task=/alice/rl/0 | `, kubectl `2026-07-01T22:47:31.123456789Z `, srun `0: `,
 torchrun `[rank7]: `, Ray's driver `(Actor pid=4242, ip=10.0.0.7) ` (a named actor's `(name Actor pid=4242) `), loguru,
 vLLM, c10, Ray's C++ and python loggers, python's own (`ERROR:asyncio:`) and torch's (`E0314
-09:12:00.742000 800 torch/distributed/run.py:792] `) theirs. Equal prefixes repeat thousands of times, so each part is
+09:12:00.310000 800 torch/distributed/run.py:792] `) theirs. Equal prefixes repeat thousands of times, so each part is
 a dict look-up.
 """
 

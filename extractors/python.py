@@ -260,10 +260,10 @@ def agent_outcome(found: Any) -> Benign:
         '  File "/usr/lib/python3.12/logging/__init__.py", line 1160, in emit\n'
         "    msg = self.format(record)\n"
         "TypeError: not all arguments converted during string formatting": Benign("ignored-exception"),
-        "(RefWorker pid=900) Error occurred while register actor to metric agent: '0' has type str\n"
+        "(RefWorker pid=900) Error occurred while register actor to metric agent: '7' has type str\n"
         "(RefWorker pid=900) Traceback (most recent call last):\n"
-        '(RefWorker pid=900)   File "python/ray/_raylet.pyx", line 2264, in ray._raylet.execute\n'
-        "(RefWorker pid=900) TypeError: '0' has type str": Benign("ignored-exception"),
+        '(RefWorker pid=900)   File "python/ray/_raylet.pyx", line 1904, in ray._raylet.execute\n'
+        "(RefWorker pid=900) TypeError: '7' has type str": Benign("ignored-exception"),
     },
     rejects=("the Exception ignored in step 3", 'log("--- Logging error ---")'),
 )

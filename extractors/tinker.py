@@ -18,10 +18,10 @@ _SAYS = r"(?:[\w.]+:\d+ \[[A-Z]+\] )"
     hints=("[INFO] Training for ",),
     regex=_SAYS + r"Training for (\d+) (?:batches|steps)",
     samples={
-        "__main__:121 [INFO] Training for 40 batches": StepsPlanned(40),
-        "__main__:87 [INFO] Training for 40 steps": StepsPlanned(40),
+        "__main__:118 [INFO] Training for 40 batches": StepsPlanned(40),
+        "__main__:92 [INFO] Training for 40 steps": StepsPlanned(40),
     },
-    rejects=("Training for 40 batches", "__main__:121 [INFO] Training for many batches"),
+    rejects=("Training for 40 batches", "__main__:118 [INFO] Training for many batches"),
 )
 def tinker_steps_planned(found: Any) -> StepsPlanned:
     """The loop says at its start on how many batches (rl_loop) or for how many steps (sl_loop) it will train."""
@@ -49,8 +49,8 @@ def tinker_step(found: Any) -> StepCompleted:
     Nature.PROGRESS,
     hints=("[INFO] Training completed",),
     regex=_SAYS + r"Training completed(?: successfully)?\.?$",
-    samples={"__main__:240 [INFO] Training completed": TrainingDone(Ending.DONE)},
-    rejects=("__main__:240 [INFO] Training completed 3 of 9 batches", "Training completed"),
+    samples={"__main__:251 [INFO] Training completed": TrainingDone(Ending.DONE)},
+    rejects=("__main__:251 [INFO] Training completed 3 of 9 batches", "Training completed"),
 )
 def tinker_done(found: Any) -> TrainingDone:
     """The loop's last line, after its last checkpoint."""
@@ -65,7 +65,7 @@ def tinker_done(found: Any) -> TrainingDone:
     regex=_SAYS + r"Request failed with non-retryable error: (?:(?P<type>\w+): )?(?:Error retrieving result: )?"
     r"(?P<what>(?:Error code: \d{3} - )?[^\n]{1,120})",
     samples={
-        "tinker.lib.retry_handler:241 [ERROR] Request failed with non-retryable error: ValueError: Error retrieving "
+        "tinker.lib.retry_handler:230 [ERROR] Request failed with non-retryable error: ValueError: Error retrieving "
         "result: Error code: 400 - {'detail': 'no such model'}": (
             Fault("request_refused", "Error code: 400 - {'detail': 'no such model'}", "ValueError")
         ),
@@ -84,7 +84,7 @@ def tinker_request_refused(found: Any) -> Fault:
     hints=("Session heartbeat failed for ",),
     regex=_SAYS + r"Session heartbeat failed for (?P<seconds>\d+)[\d.]* seconds for session (?P<session>[\w-]+)",
     samples={
-        "tinker.lib.internal_client_holder:357 [WARNING] Session heartbeat failed for 140.07 seconds for session "
+        "tinker.lib.internal_client_holder:344 [WARNING] Session heartbeat failed for 140.07 seconds for session "
         "session_77aab1. Last exception: APITimeoutError: Request timed out..": (
             Fault("service_unreachable", "no heartbeat of the session", entity="session_77aab1")
         ),

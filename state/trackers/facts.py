@@ -136,7 +136,7 @@ class FactsTracker(Tracker):
 
 def _number(text: str) -> int | None:
     text = text.strip().strip("'\"")
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _count(text: str) -> int | None:

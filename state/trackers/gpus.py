@@ -272,7 +272,7 @@ def _indexes(span: str) -> set[int]:
     found: set[int] = set()
     for part in span.split(","):
         first, _, last = part.strip().partition("-")
-        if first.isdigit() and (not last or last.isdigit()):
+        if first.isdecimal() and (not last or last.isdecimal()):
             found |= set(range(int(first), int(last or first) + 1))
     return found
 

@@ -270,7 +270,7 @@ def _value(values: Mapping[str, float], name: str) -> float | None:
 
 def _asked_pid(command: tuple[str, ...]) -> int:
     for flag, value in pairwise(command):
-        if flag in ("--pid", "-p") and value.isdigit():
+        if flag in ("--pid", "-p") and value.isdecimal() and len(value) < 12:
             return int(value)
     return 0
 
