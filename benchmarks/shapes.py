@@ -5,7 +5,7 @@
 small   100 KB of log: start-up
 files   5,000 small Ray worker files, against one file that holds the same bytes
 faults  50,000 lines, each of them a recognised error
-nccl    200,000 lines of communicators that come up
+nccl    200,000 lines of communicators of 10,000 ranks that come up
 sparse  three days with a line every 10 s: views and judging
 all     one after the other
 """
@@ -26,7 +26,7 @@ WORKERS = 5_000
 LINES_A_WORKER = 40
 FAULTS = 50_000
 INITS = 200_000
-RANKS = 64
+RANKS = 10_000
 SPARSE_LINES = 26_000
 
 
@@ -112,7 +112,7 @@ def faults(folder: Path) -> list[Path]:
 
 
 def nccl(folder: Path) -> list[Path]:
-    """Communicators of 64 ranks that begin and complete, one after the other."""
+    """Communicators of 10,000 ranks that begin and complete, one after the other."""
     lines = []
     for number in range(INITS):
         group, at_group = divmod(number, 2 * RANKS)

@@ -190,7 +190,7 @@ def _start(path: str, size: int) -> bytes:
 def _toml_job(content: bytes) -> str:
     try:
         return _named(tomllib.loads(content.decode()).get("job"), "id")
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except (ValueError, RecursionError):
         return ""
 
 

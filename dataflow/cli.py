@@ -148,9 +148,12 @@ def replay(
 def _feeds(captures: tuple[str, ...], job_toml: Path | None, as_of: int | None) -> "list[ReplayFeed]":
     from dataflow.capture import CaptureError
     from dataflow.feed import open_feed
-    from dataflow.settings import SettingsError
+    from dataflow.opened import STDIN
+    from dataflow.outcome import SettingsError
 
     feeds: dict[str, ReplayFeed] = {}
+    if captures.count(STDIN) > 1:
+        unusable("-: standard input can be read only once; name it once")
     for path in captures:
         try:
             feed = open_feed(path, job_toml=job_toml, as_of_us=as_of)

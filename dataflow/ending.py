@@ -23,6 +23,8 @@ INTERNAL = 70
 BROKEN_PIPE = 128 + signal.SIGPIPE
 SIGNALLED = 128
 """Added to the number of the signal that ended the run."""
+LONGEST = 2_000
+"""Characters of a message; names of files may take thousands."""
 GRACE = 2.0
 """Seconds after a signal in which the flow may come to rest; what blocks longer (a silent pipe) is left."""
 
@@ -48,7 +50,7 @@ class Calm(click.Group):
 def tell(message: str) -> None:
     """One line on standard error, fit for a terminal; lost where nobody reads it."""
     with suppress(OSError, ValueError):
-        click.echo(f"wedgewatch: {plain(message)}", err=True)
+        click.echo(f"wedgewatch: {plain(message)[:LONGEST]}", err=True)
 
 
 def unusable(message: str) -> NoReturn:

@@ -9,13 +9,12 @@ from pathlib import Path
 from dataflow.blocks import LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
 from dataflow.homes import home_of_failure
-from dataflow.merge import ACTOR_KINDS, Merge, Stream, beats
+from dataflow.merge import ACTOR_KINDS, Merge, Run, Stream, beats
 from dataflow.notes import LogNotes
 from dataflow.opened import READ_BYTES
 from dataflow.outcome import Halted, Outcome
 from dataflow.polls import poll_observations, recorded_at
 from dataflow.reads import chunks
-from dataflow.settings import load_job
 from dataflow.skew import measured
 from dataflow.trials import trial_observations
 from extractors.clocks import MONTH_US, parse_iso
@@ -55,42 +54,51 @@ class ReplayFeed:
         """The job's stream. Reads the files as it goes. Raises Halted where the outcome says so."""
         outcome = outcome or Outcome()
         merge = Merge(list(self._streams(outcome)), any(s.kind is SourceKind.POLL for s in self.capture.sources))
-        observations = iter(merge)
-        first = next(observations, None)
-        start_us = first.at_us if first else self.as_of_us or 0
+        runs = iter(merge)
+        first = next(runs, [])
+        start_us = first[0].at_us if first else self.as_of_us or 0
         if self.as_of_us is not None:
             start_us = min(start_us, self.as_of_us)
-        every = chain(self._opening(start_us), [first] if first else [], observations)
+        every = chain([list(self._opening(start_us))], [first] if first else [], runs)
         yield from beats(self.job, every, lambda: max(merge.end_us, start_us), self.as_of_us)
 
     def _streams(self, outcome: Outcome) -> Iterator[Stream]:
         anchor_us = anchor(self.capture)
-        skews = measured(self.capture.sources, anchor_us)
+        skews = self._skews(anchor_us, outcome)
+        found: Iterator[Run]
         for source in self.capture.sources:
             if source.kind is SourceKind.POLL:
-                found = poll_observations(source, self.read_size, self.notes, anchor_us, outcome.go_on)
+                polls = poll_observations(source, self.read_size, self.notes, anchor_us, outcome.go_on)
+                found = ([observation] for observation in polls)
             else:
                 skew = skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
                 found = self._log(source, anchor_us, skew, outcome.go_on)
             yield Stream(source.rank, source.kind, self._kept(source.relative, source.kind, found, outcome))
         for trials in self.capture.trials:
-            found = trial_observations(trials, self.notes, anchor_us, go_on=outcome.go_on)
+            ends = trial_observations(trials, self.notes, anchor_us, go_on=outcome.go_on)
+            found = ([observation] for observation in ends)
             yield Stream(trials.rank, SourceKind.TRIAL, self._kept(trials.relative, SourceKind.TRIAL, found, outcome))
 
-    def _kept(
-        self, relative: str, kind: SourceKind, found: Iterator[Observation], outcome: Outcome
-    ) -> Iterator[Observation]:
+    def _skews(self, anchor_us: int, outcome: Outcome) -> dict[str, Skew]:
+        """How far the nodes' clocks run ahead; none is known where measuring them fails."""
+        try:
+            return measured(self.capture.sources, anchor_us)
+        except Exception as error:
+            outcome.failed(f"{self.job}: the clocks of its files", error)
+            return {}
+
+    def _kept(self, relative: str, kind: SourceKind, found: Iterator[Run], outcome: Outcome) -> Iterator[Run]:
         """A source's observations up to an error of our own reader, which costs that source and no other."""
         at_us = 0
         try:
-            for observation in found:
-                at_us = observation.at_us
-                yield observation
+            for run in found:
+                at_us = run[-1].at_us if run else at_us
+                yield run
         except Halted:
             raise
         except Exception as error:
             why = f"its reader failed: {outcome.failed(f'{self.job}: {relative}', error)}"
-            yield observed(SourceFailed(kind, why, whole=False), "source_failed", relative, at_us)
+            yield [observed(SourceFailed(kind, why, whole=False), "source_failed", relative, at_us)]
 
     def _opening(self, at_us: int) -> Iterator[Observation]:
         """What is known before the first line: the launcher's facts, and which sources there are."""
@@ -103,7 +111,7 @@ class ReplayFeed:
             self.notes.append(f"{relative}: {why}")
             yield observed(SourceFailed(home_of_failure(relative), why), "source_failed", relative, at_us)
 
-    def _log(self, source: Source, anchor_us: int, skew: Skew, go_on: Callable[[], None]) -> Iterator[Observation]:
+    def _log(self, source: Source, anchor_us: int, skew: Skew, go_on: Callable[[], None]) -> Iterator[Run]:
         reader = Reader(source.relative, source.origin, source.writer.session_start_us or anchor_us, skew=skew)
         notes = LogNotes(source.relative, self.notes)
         last: Block | None = None
@@ -112,22 +120,18 @@ class ReplayFeed:
             if isinstance(piece, Block):
                 notes.look(piece)
                 last = piece
-                for observation in reader.read(piece):
-                    notes.hear(observation)
-                    yield observation
+                yield notes.heard(reader.read(piece))
             elif isinstance(piece, LineCut):
                 notes.say(
                     f"line {piece.line} at byte {piece.offset} has {piece.size} bytes; only its first 1 MiB is matched"
                 )
             elif isinstance(piece, SourceFailed):
                 notes.say(piece.why)
-                yield observed(piece, "source_failed", source.relative, reader.time_of(""))
+                yield [observed(piece, "source_failed", source.relative, reader.time_of(""))]
             else:
-                for observation in reader.end():
-                    notes.hear(observation)
-                    yield observation
+                found = notes.heard(reader.end())
                 notes.end(last)
-                yield _ended(source.relative, reader, piece, last)
+                yield [*found, _ended(source.relative, reader, piece, last)]
 
 
 def observed(signal: object, name: str, source: str, at_us: int) -> Observation:
@@ -181,7 +185,14 @@ def open_feed(
     """Looks at a capture and its job.toml (or the one given). Raises CaptureError or SettingsError."""
     capture = open_capture(path)
     toml = job_toml or (Path(capture.job_toml) if capture.job_toml else None)
-    facts = load_job(toml).facts if toml else JobFacts()
+    facts = _facts(toml) if toml else JobFacts()
     job = facts.id or capture.job_id
     declared = JobDeclared(facts, captured=shown(path))
     return ReplayFeed(job, shown(path), capture, declared, as_of_us, read_size)
+
+
+def _facts(job_toml: Path) -> JobFacts:
+    """The facts of a job.toml. Its reader takes longer to load than a small capture to read."""
+    from dataflow.settings import load_job
+
+    return load_job(job_toml).facts

@@ -71,7 +71,7 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], bytes]):
         records: list[dict[str, Any]] = []
         for beat, views in () if self._broken else values:
             try:
-                records += self._judge.weigh(beat, views)
+                records += () if beat.partial else self._judge.weigh(beat, views)
             except Exception as error:
                 self._outcome.failed(beat.job, error)
                 self._broken = True
@@ -79,7 +79,7 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], bytes]):
         return records, StatefulBatchLogic.RETAIN
 
     def snapshot(self) -> bytes:
-        return msgspec.msgpack.encode(self._judge)
+        return self._judge.snapshot()
 
 
 def build(feeds: list[ReplayFeed], sink: Sink, outcome: Outcome, heartbeat_us: int | None = None) -> Dataflow:
@@ -122,7 +122,7 @@ def run_plain(feeds: list[ReplayFeed], sink: Sink, *, heartbeat_us: int | None =
                 views: Views = {}
                 for track in tracks:
                     views = track.fold(beat, views)
-                records = judge.weigh(beat, views)
+                records = [] if beat.partial else judge.weigh(beat, views)
             except Exception as error:
                 outcome.failed(feed.job, error)
                 break

@@ -3,18 +3,22 @@
 Order: effective time, then file rank, then byte offset; ties never depend on arrival.
 """
 
-import heapq
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from extractors.record import Beat, Observation, SourceKind, Tick
 from state.attempts import AttemptCutter
 from state.policy import BEAT, HOUR, MINUTE, SECOND_US
-from state.tracker import AttemptStarted
 
+Run = list[Observation]
 BEAT_US = int(BEAT * SECOND_US)
+PART = 4096
+"""Observations that a beat holds at most: a log of hundreds of lines a millisecond must not be held in memory."""
 ACTOR_KINDS = (SourceKind.ACTOR, SourceKind.DAEMON)
 """Sources whose node's clock may run ahead: they don't move the job's end beyond its other sources."""
+_NEVER = (1 << 63, 0)
 
 _SILENCE_STRIDES = ((30 * MINUTE, BEAT), (6 * HOUR, MINUTE), (72 * HOUR, 10 * MINUTE), (float("inf"), 24 * HOUR))
 """How long a silence has lasted, up to which the next empty beat comes after this stride (seconds)."""
@@ -22,11 +26,42 @@ _SILENCE_STRIDES = ((30 * MINUTE, BEAT), (6 * HOUR, MINUTE), (72 * HOUR, 10 * MI
 
 @dataclass(slots=True)
 class Stream:
-    """The observations of one source, in order of their effective time."""
+    """The observations of one source, in order of their effective time, in runs: what was read of it at once."""
 
     rank: int
     kind: SourceKind
-    observations: Iterable[Observation]
+    runs: Iterable[Run]
+
+
+@dataclass(slots=True)
+class _Head:
+    """Where the merge stands in one stream."""
+
+    kind: SourceKind
+    runs: Iterator[Run]
+    run: Run = field(default_factory=list)
+    place: int = 0
+
+    @property
+    def at_us(self) -> int:
+        return self.run[self.place].at_us
+
+    def stands(self) -> bool:
+        """Whether there is an observation to take; reads on where the run is used up."""
+        while self.place >= len(self.run):
+            run = next(self.runs, None)
+            if run is None:
+                return False
+            self.run, self.place = run, 0
+        return True
+
+    def taken(self, number: int, before: tuple[int, int]) -> Run:
+        """What comes before another stream's head (its time and number)."""
+        run, place, (at_us, other) = self.run, self.place, before
+        cut = bisect_right if number < other else bisect_left
+        end = len(run) if run[-1].at_us < at_us else cut(run, at_us, lo=place, key=_at_us)
+        self.place = end
+        return run if place == 0 and end == len(run) else run[place:end]
 
 
 @dataclass(slots=True)
@@ -38,26 +73,35 @@ class Merge:
     end_us: int = 0
     _running: int = field(default=0)
 
-    def __iter__(self) -> Iterator[Observation]:
+    def __iter__(self) -> Iterator[Run]:
+        """All observations in order, in runs of one stream: what a run costs, its observations don't."""
         self._running = sum(stream.kind not in ACTOR_KINDS for stream in self.streams)
-        for kind, observation in heapq.merge(*map(self._keyed, self.streams), key=_order):
-            if kind in ACTOR_KINDS and self.polled:
-                if not self._running and observation.at_us > self.end_us:
-                    observation = _at(observation, self.end_us)
-                yield observation
-                continue
-            self.end_us = max(self.end_us, observation.at_us)
-            yield observation
+        heads: list[tuple[int, int, _Head]] = []
+        for number, stream in enumerate(self.streams):
+            self._wait(heads, number, _Head(stream.kind, iter(stream.runs)))
+        while heads:
+            _, number, head = heappop(heads)
+            yield self._held(head.kind, head.taken(number, heads[0][:2] if heads else _NEVER))
+            self._wait(heads, number, head)
 
-    def _keyed(self, stream: Stream) -> Iterator[tuple[SourceKind, Observation]]:
-        for observation in stream.observations:
-            yield stream.kind, observation
-        if stream.kind not in ACTOR_KINDS:
+    def _wait(self, heads: list[tuple[int, int, _Head]], number: int, head: _Head) -> None:
+        if head.stands():
+            heappush(heads, (head.at_us, number, head))
+        elif head.kind not in ACTOR_KINDS:
             self._running -= 1
 
+    def _held(self, kind: SourceKind, run: Run) -> Run:
+        """The run, at the job's end where a node's clock runs ahead of it."""
+        newest_us = run[-1].at_us
+        if kind not in ACTOR_KINDS or not self.polled:
+            self.end_us = max(self.end_us, newest_us)
+        elif not self._running and newest_us > self.end_us:
+            return [_at(each, self.end_us) if each.at_us > self.end_us else each for each in run]
+        return run
 
-def _order(item: tuple[SourceKind, Observation]) -> int:
-    return item[1].at_us
+
+def _at_us(observation: Observation) -> int:
+    return observation.at_us
 
 
 def _at(observation: Observation, at_us: int) -> Observation:
@@ -66,36 +110,52 @@ def _at(observation: Observation, at_us: int) -> Observation:
     )
 
 
-def beats(
-    job: str, observations: Iterable[Observation], end_us: Callable[[], int], as_of_us: int | None
-) -> Iterator[Beat]:
+def beats(job: str, runs: Iterable[Run], end_us: Callable[[], int], as_of_us: int | None) -> Iterator[Beat]:
     """The stream of one job as beats; the last one is final and stands at end_us(), or at as_of_us where given.
 
-    A beat ends at a multiple of 10 s. Silences are crossed by empty beats, dense at first.
+    A beat ends at a multiple of 10 s; one of very many observations goes in parts. Silences are crossed by empty
+    beats, dense at first.
     """
     cutter = AttemptCutter()
     gathered: list[Observation] = []
     edge_us: int | None = None
-    for observation in observations:
-        if as_of_us is not None and observation.at_us > as_of_us:
-            break
-        if edge_us is None:
-            edge_us = _edge_after(observation.at_us)
-        if observation.at_us >= edge_us:
-            yield Beat(job, Tick(edge_us), tuple(gathered))
-            gathered = []
-            yield from _silence(job, edge_us, _edge_after(observation.at_us))
-            edge_us = _edge_after(observation.at_us)
-        started = cutter.observe(observation)
-        if started is not None:
-            gathered.append(_marker(started, observation))
-        gathered.append(observation)
+    for run in runs if as_of_us is None else _until(runs, as_of_us):
+        place = 0
+        while place < len(run):
+            at_us = run[place].at_us
+            if edge_us is None:
+                edge_us = _edge_after(at_us)
+            elif at_us >= edge_us:
+                yield Beat(job, Tick(edge_us), tuple(gathered))
+                gathered = []
+                yield from _silence(job, edge_us, _edge_after(at_us))
+                edge_us = _edge_after(at_us)
+            elif len(gathered) >= PART:
+                yield Beat(job, Tick(at_us), tuple(gathered), partial=True)
+                gathered = []
+            end = min(_end_before(run, edge_us, place), place + PART)
+            gathered += cutter.cut(run if end - place == len(run) else run[place:end])
+            place = end
     last_us = as_of_us if as_of_us is not None else end_us()
     if edge_us is not None and last_us >= edge_us:
         yield Beat(job, Tick(edge_us), tuple(gathered))
         gathered = []
         yield from _silence(job, edge_us, _edge_after(last_us))
     yield Beat(job, Tick(last_us, final=True), tuple(gathered))
+
+
+def _until(runs: Iterable[Run], as_of_us: int) -> Iterator[Run]:
+    """The runs up to a time."""
+    for run in runs:
+        if run[-1].at_us > as_of_us:
+            yield run[: _end_before(run, as_of_us + 1, 0)]
+            return
+        yield run
+
+
+def _end_before(run: Run, at_us: int, place: int) -> int:
+    """The place in a run from which on nothing is before a time."""
+    return len(run) if run[-1].at_us < at_us else bisect_left(run, at_us, lo=place, key=_at_us)
 
 
 def _silence(job: str, from_us: int, edge_us: int) -> Iterator[Beat]:
@@ -112,7 +172,3 @@ def _silence(job: str, from_us: int, edge_us: int) -> Iterator[Beat]:
 
 def _edge_after(at_us: int) -> int:
     return at_us - at_us % BEAT_US + BEAT_US
-
-
-def _marker(started: AttemptStarted, observation: Observation) -> Observation:
-    return Observation(started, observation.evidence, observation.at_us, "attempt_started", observation.origin)

@@ -1,12 +1,13 @@
 """What the user should hear of the reading of one file: `<source>: <what, where>`, bounded, the rest counted."""
 
 from extractors.metrics import MetricsUnreadable
-from extractors.record import Block, Observation
+from extractors.record import Block, Evidence, Observation
 
 MOST = 20
 """Messages of one file; a million bad lines are told by the first few and their number."""
 BACKWARDS_US = 60_000_000
 """A clock so far behind its file's newest is told; lines of two threads differ by less."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _SLICE = 4_096
 _TORN = 3
 """Bytes at a block's end that may be a character cut in two, where a line is cut; a whole line ends with a newline."""
@@ -46,6 +47,8 @@ class LogNotes(Notes):
     def look(self, block: Block) -> None:
         """Looks at a block's bytes. Most of a log is ASCII, which is seen in nanoseconds."""
         data = block.data
+        if not block.offset and data.startswith(_UTF16):
+            self.say("line 1 at byte 0: the file is UTF-16, in which no line can be read; convert it to UTF-8")
         if not self._nul_told and (at := data.find(b"\0")) >= 0:
             self._nul_told = True
             self.say(f"{_place(block, at)}: NUL bytes; the lines that hold them are read without")
@@ -53,16 +56,21 @@ class LogNotes(Notes):
             self._broken_told = True
             self.say(f"{_place(block, at)}: the bytes are no UTF-8; they are read as U+FFFD")
 
-    def hear(self, observation: Observation) -> None:
-        """Listens to what was read in the file."""
-        evidence = observation.evidence
-        if evidence.at_us is not None and observation.at_us - evidence.at_us > BACKWARDS_US:
-            self._backwards += 1
-            if self._backwards == 1:
-                seconds = (observation.at_us - evidence.at_us) // 1_000_000
-                self.say(f"line {evidence.line} at byte {evidence.offset}: the clock runs {seconds} s backwards here")
-        if type(observation.signal) is MetricsUnreadable:
-            self.say(f"line {evidence.line} at byte {evidence.offset}: {observation.signal.why}")
+    def heard(self, run: list[Observation]) -> list[Observation]:
+        """Listens to what was read in the file, and gives it on."""
+        for observation in run:
+            own_us = observation.evidence.at_us
+            if own_us is not None and observation.at_us - own_us > BACKWARDS_US:
+                self._runs_backwards(observation.evidence, (observation.at_us - own_us) // 1_000_000)
+            if type(observation.signal) is MetricsUnreadable:
+                place = observation.evidence
+                self.say(f"line {place.line} at byte {place.offset}: {observation.signal.why}")
+        return run
+
+    def _runs_backwards(self, place: Evidence, seconds: int) -> None:
+        self._backwards += 1
+        if self._backwards == 1:
+            self.say(f"line {place.line} at byte {place.offset}: the clock runs {seconds} s backwards here")
 
     def end(self, last: Block | None) -> None:
         """The file has ended with this block."""

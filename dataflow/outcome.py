@@ -19,6 +19,14 @@ class Halted(Exception):
     """The run is to end now. Raised between two pieces of a file; never leaves the flow."""
 
 
+class SettingsError(Exception):
+    """A setting that can't be used. The message names the file, the key and the line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
 class Writes(Protocol):
     """What takes records."""
 

@@ -21,16 +21,14 @@ from dataflow.job_toml import (
     JobToml,
     Probes,
 )
+from dataflow.opened import reason
+from dataflow.outcome import SettingsError
 from dataflow.toml_lines import key_lines, line_of, line_of_entry
 from state.trackers.facts import JobFacts
 
-
-class SettingsError(Exception):
-    """A setting that can't be used. The message names the file, the key and the line."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+MOST_BYTES = 1_048_576
+MOST_TOLD = 20
+"""Errors of one file that are told; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,12 @@ class Settings:
 def load_job(path: Path) -> Settings:
     """Reads a job.toml. Raises SettingsError, also where the file itself can't be read."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror or error}") from error
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path}: cannot be read: {reason(error)}") from error
+    if len(content) > MOST_BYTES:
+        raise SettingsError(f"{path}: larger than {MOST_BYTES} bytes: this is no job.toml")
     return read_job(content, str(path))
 
 
@@ -86,12 +87,16 @@ def read_job(content: bytes, file: str = "job.toml") -> Settings:
         raise SettingsError(f"{file}: line {line}: the bytes are no UTF-8 text") from error
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(f"{file}: {_toml_error(text, str(error))}") from error
+    except (ValueError, RecursionError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else str(error).partition(";")[0]
+        raise SettingsError(f"{file}: {_toml_error(text, what)}") from error
     try:
         job = JobToml.model_validate(tables)
     except ValidationError as error:
-        raise SettingsError("\n".join(_told(file, text, wrong) for wrong in error.errors())) from error
+        wrong = error.errors()
+        told = [_told(file, text, each) for each in wrong[:MOST_TOLD]]
+        more = [f"{file}: {len(wrong) - MOST_TOLD} more errors"] if len(wrong) > MOST_TOLD else []
+        raise SettingsError("\n".join(told + more)) from error
     return _settings(job, text)
 
 

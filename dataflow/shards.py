@@ -1,7 +1,6 @@
 """Shards: the flow's input. Each job is read by one shard, so that its stream has one order."""
 
 from collections.abc import Iterator
-from itertools import islice
 from zlib import crc32
 
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
@@ -12,6 +11,8 @@ from extractors.record import Beat
 
 SHARDS = 16
 BATCH = 64
+OBSERVATIONS = 8192
+"""Of so many beats, or of one that brings the observations over this number, a batch is made; it bounds the memory."""
 
 
 def shard_of(job: str) -> str:
@@ -38,7 +39,11 @@ class _Shard(StatefulSourcePartition[Beat, None]):
         self._beats: Iterator[Beat] = (beat for feed in feeds for beat in watched(feed, outcome))
 
     def next_batch(self) -> list[Beat]:
-        batch = list(islice(self._beats, BATCH))
+        batch: list[Beat] = []
+        held = 0
+        while len(batch) < BATCH and held < OBSERVATIONS and (beat := next(self._beats, None)) is not None:
+            batch.append(beat)
+            held += len(beat.observations)
         if not batch:
             raise StopIteration
         return batch

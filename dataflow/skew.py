@@ -31,7 +31,7 @@ _ACTOR_BYTES = 262_144
 _AGGREGATED_BYTES = 8 << 20
 _FILES_A_NODE = 24
 
-_FORWARDED = re.compile(rb"^\[[^\n]*?[( ]pid=(\d+)[^)\n]*\)(?:\x1b\[0m)? ([^\n]{16,})$", re.MULTILINE)
+_FORWARDED = re.compile(rb"^\[[^\n]{0,600}?[( ]pid=(\d{1,10})[^)\n]{0,80}\)(?:\x1b\[0m)? ([^\n]{16,})$", re.MULTILINE)
 _CLOCK = re.compile(rb"\d\d(?:\d\d)?-\d\d(?:-\d\d)?[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?|\[[IWEF]\d{3,4} \d\d:\d\d:\d\d\.\d+")
 _DRESSING = re.compile(rb"\x1b\[[0-9;]*m")
 

@@ -1,7 +1,7 @@
 """The files of one Harbor trial after another, from a folder or straight from an archive. Nothing is unpacked to disk.
 
 Layout: `trace_jobs/<trial>/…`, or `trace_jobs/<job>/<trial>/…` where a Harbor job lies between. What lies beside the
-trials is no trial's and is passed over.
+trials is no trial's and is passed over, but for the job's own result.json (a TrialFiles without a name).
 """
 
 import os
@@ -23,6 +23,8 @@ JSON_BYTES = 33_554_432
 HELD_BYTES = 67_108_864
 HELD_TRIALS = 512
 """How much of unfinished trials is held while an archive mixes them, and how many."""
+JOB_RESULT = "result.json"
+"""Beside the trials lies their job's own file of this name."""
 
 _ENTERED = re.compile(r"agent|steps|steps/[^/]+|steps/[^/]+/agent")
 _TRIAL = re.compile(r".+__[A-Za-z0-9]{7}")
@@ -77,6 +79,10 @@ def _of_folder(path: str, relative: str, inside_job: bool) -> Iterator[TrialFile
         source = f"{relative}/{shown(entry.name)}"
         if entry.is_symlink():
             yield Trouble(source, "a link: not followed")
+        elif entry.name == JOB_RESULT and entry.is_file(follow_symlinks=False):
+            job = TrialFiles("")
+            yield from _file(job, entry, JOB_RESULT, source)
+            yield job
         elif not entry.is_dir(follow_symlinks=False):
             continue
         elif not inside_job and not _TRIAL.fullmatch(entry.name) and _holds_trials(entry.path):
@@ -186,7 +192,7 @@ def _kept(member: str) -> int:
     """How much of a member is wanted: nothing of most, but they show that their trial is there."""
     name, file = place_in(member)
     if not name:
-        return -1
+        return most_of(file) if file == JOB_RESULT else -1
     return most_of(file) if wanted(file) else 0
 
 

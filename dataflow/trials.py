@@ -11,12 +11,18 @@ from dataflow.reads import LIMITS, Limits
 from dataflow.trial_files import TrialFiles, Trouble, trial_files
 from extractors import kept
 from extractors.harbor_trials import TrialEnded, TrialReading, TrialStarted, TrialUnreadable, read_trial
+from extractors.polls import TrialsListed
 from extractors.record import Evidence, Observation, SourceEnded, SourceFailed, SourceKind
 
 TROUBLES_TOLD = 200
 """Troubles of one folder or archive that are told one by one; the rest are counted."""
 
-_NAMES = {TrialStarted: "trial_started", TrialEnded: "trial_ended", TrialUnreadable: "trial_unreadable"}
+_NAMES = {
+    TrialStarted: "trial_started",
+    TrialEnded: "trial_ended",
+    TrialUnreadable: "trial_unreadable",
+    TrialsListed: "trials_counted",
+}
 _TOLD_IN = tuple(_NAMES.values())
 _NEEDED = ("config.json", "result.json")
 
@@ -42,7 +48,8 @@ def trial_observations(
             troubles.append(each)
             continue
         read = _read(each)
-        count, size = count + bool(read), size + each.size
+        told_of = [observation for _, observation in read if type(observation.signal) is not TrialsListed]
+        count, size = count + bool(told_of), size + each.size
         gathered += read
     newest_us = max((at_us for at_us, _ in gathered if at_us is not None), default=anchor_us)
     timed = [_at(observation, newest_us if at_us is None else at_us) for at_us, observation in gathered]
@@ -65,7 +72,7 @@ def _read(trial: TrialFiles) -> list[tuple[int | None, Observation]]:
     known = [reading.at_us for reading in readings if reading.at_us is not None]
     nearest = min(known, default=None)
     told = [(nearest if reading.at_us is None else reading.at_us, _observed(trial, reading)) for reading in readings]
-    for file in _NEEDED:
+    for file in _NEEDED if trial.name else ():
         if why := trial.unread.get(file):
             unreadable = TrialReading(TrialUnreadable(trial.name, f"{file}: {why}"), file, 1, 0, "", None)
             told.append((nearest, _observed(trial, unreadable)))
@@ -96,8 +103,9 @@ def _at(observation: Observation, at_us: int) -> Observation:
 
 
 def _order(observation: Observation) -> tuple[int, str, int]:
-    """By time; then by trial, its start before its end."""
-    return observation.at_us, observation.signal.trial, _TOLD_IN.index(observation.pattern)
+    """By time; then by trial, its start before its end; a whole job's count before its trials."""
+    trial = "" if type(observation.signal) is TrialsListed else observation.signal.trial
+    return observation.at_us, trial, _TOLD_IN.index(observation.pattern)
 
 
 def _say_unreadable(relative: str, observations: list[Observation], known: set[str], told: list[str]) -> None:

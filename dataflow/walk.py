@@ -3,7 +3,7 @@
 import os
 from collections import deque
 
-from dataflow.homes import HOMES, TRIALS_FOLDER
+from dataflow.homes import HOMES, JOB_FILE, TRIALS_FOLDER
 from dataflow.opened import reason
 from dataflow.reads import unpacked_name
 
@@ -43,6 +43,8 @@ class Walk:
         """A folder of logs is walked; one at the top that is no home is passed over."""
         if relative == TRIALS_FOLDER:
             self.folders_of_trials[relative] = real
+        elif relative == JOB_FILE:
+            self.failures.append((relative, "a folder: no facts are read from it"))
         elif relative.split("/", 1)[0] in HOMES:
             self._down(relative, real)
         elif not relative.startswith("."):

@@ -40,7 +40,7 @@ def write_iso(at_us: int) -> str:
     """RFC 3339 UTC with milliseconds; a moment out of 1970–2100 (a deadline that lies far) as the nearest in it."""
     at_us = max(0, min(at_us, LATEST_US))
     moment = datetime.fromtimestamp(at_us // SECOND_US, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_us % SECOND_US // 1000:03d}Z"
+    return f"{moment.isoformat()[:19]}.{at_us % SECOND_US // 1000:03d}Z"
 
 
 class Clock:
@@ -58,7 +58,7 @@ class Clock:
         self.seconds: dict[str, int] = {}
         self._transport_us: int | None = None
         self._said, self._said_us = "", 0
-        self._dated = False
+        self._dated = anchor_us > 0
         self._doubted_days = 0
 
     def full(self, second: str, digits: str = "") -> int | None:

@@ -6,10 +6,11 @@ says why. SIGKILL says nothing of its sender.
 
 from typing import Any
 
+from extractors import receipts
 from extractors.kernel import DMESG
 from extractors.pattern import Nature, Role, pattern
 from extractors.ray_lines import CPP
-from extractors.signal import Benign, Fault
+from extractors.signal import Benign, Fault, Noted
 
 _WORDS = {"SIGSEGV": "Segmentation fault", "SIGBUS": "Bus error", "SIGILL": "Illegal instruction", "SIGFPE": "SIGFPE"}
 
@@ -86,6 +87,9 @@ def fatal_signal(found: Any) -> Fault:
             Fault("fatal_signal", "terminate called", "c10::Error")
         ),
         "terminate called without an active exception": Fault("fatal_signal", "terminate called"),
+        "terminate called after throwing an instance of 'c10::DistBackendError'": (
+            Fault("fatal_signal", "terminate called", "c10::DistBackendError")
+        ),
         "Aborted (core dumped)": Fault("fatal_signal", "Aborted"),
         "  traceback : Signal 6 (SIGABRT) received by PID 50328": Fault("fatal_signal", "SIGABRT"),
     },
@@ -167,4 +171,29 @@ def killed(found: Any) -> Benign:
     return Benign("process-asked-to-end" if found["term"] else "killed-by-unknown-hand")
 
 
-PATTERNS = (fatal_signal, aborted, torchrun_child_failed, torchrun_signalled, killed)
+@pattern(
+    "host",
+    Nature.FACT,
+    hints=("(most recent call first):",),
+    regex=r"(?:Current thread|Thread) 0x[0-9a-fA-F]+(?: \[[^\]\n]{0,64}\])? \(most recent call first\):",
+    samples={
+        "Current thread 0x00007f12aa11c740 (most recent call first):": Noted("python-stacks"),
+        "Thread 0x00007f12aa11d740 [MainThread] (most recent call first):": Noted("python-stacks"),
+    },
+    rejects=("Exception raised from sendBytes at Utils.hpp:653 (most recent call first):",),
+)
+def python_stacks(found: Any) -> Noted:
+    """Python's faulthandler writes the threads' frames below it, the innermost first: after a fatal signal the first
+    frame of the *current* thread says where it struck. 3.13 names the threads."""
+    return Noted("python-stacks")
+
+
+PATTERNS = (
+    fatal_signal,
+    aborted,
+    torchrun_child_failed,
+    torchrun_signalled,
+    killed,
+    python_stacks,
+    *receipts.PATTERNS,
+)

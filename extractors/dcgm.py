@@ -48,7 +48,7 @@ def read_dcgm(record: PollRecord) -> tuple[Said, ...]:
 
 def _reading(index: int, fields: Mapping[str, float]) -> GpuReading:
     """One GPU. Profiling fields are shares of 0–1 and stand in where the coarser ones are not exported."""
-    active = fields.get("PROF_GR_ENGINE_ACTIVE")
+    active = fields.get("PROF_GR_ENGINE_ACTIVE", fields.get("PROF_SM_ACTIVE"))
     dram = fields.get("PROF_DRAM_ACTIVE")
     used, free = fields.get("DEV_FB_USED"), fields.get("DEV_FB_FREE")
     return GpuReading(

@@ -11,11 +11,12 @@ import msgspec
 from extractors import kept
 from extractors.catalogue import CATALOGUE, Catalogue
 from extractors.clocks import Clock
+from extractors.gluing import glued_messages
 from extractors.joining import CONTENT_HINT, Joined, Joiner, Place, Shape, glued_before
 from extractors.layers import CONTENT_LOGGERS, Line, Unwrapper
 from extractors.ordering import UNTIMED, Ordering
 from extractors.pattern import Nature, Pattern
-from extractors.quoting import QUOTE_LIMIT, quote
+from extractors.quoting import QUOTE_LIMIT, quote, without_ansi
 from extractors.record import NOWHERE, Block, Evidence, Observation, Origin
 from extractors.scanner import Scanner, candidates
 
@@ -28,6 +29,8 @@ UNSPOKEN_HINTS = (*HEADERS, CONTENT_HINT)
 """Hints of lines that no pattern reads, but that say how to read others."""
 BACKWARDS_BYTES = 16_384
 _TRACEBACKS = "traceback"
+_DATED = (b"2", b"[", b"I", b"W", b"E", b"(")
+"""First bytes of lines that may hold a time."""
 
 
 class Skew(msgspec.Struct, frozen=True):
@@ -119,10 +122,30 @@ class Reader:
                 self._conclude(patience_over, [], out)
         if not hints:
             return
-        if not self._joiner.starts(line, place):
+        self._message(line, place, hints, out)
+
+    def _message(self, line: Line, place: Place, hints: list[int], out: list[Observation]) -> None:
+        """One message, or its beginning; or several that are glued on one line, which shows where the line holds more
+        than one hint or nothing can be read from its begin."""
+        if self._joiner.starts(line, place):
+            if glued := glued_before(line.text):
+                self._ask(msgspec.structs.replace(line, text=glued), place, hints, out)
+            return
+        before = len(out)
+        if len(hints) == 1:
             self._ask(line, place, hints, out)
-        elif glued := glued_before(line.text):
-            self._ask(msgspec.structs.replace(line, text=glued), place, hints, out)
+        if len(out) > before:
+            return
+        messages = glued_messages(line.text)
+        if len(messages) == 1:
+            if len(hints) > 1:
+                self._ask(line, place, hints, out)
+            return
+        for number, text in enumerate(messages):
+            inner = self._inner(text, line) if number else msgspec.structs.replace(line, text=text)
+            wanted = [hint for hint in dict.fromkeys(hints) if self._hints[hint] in text]
+            if wanted and not inner.logger.startswith(CONTENT_LOGGERS):
+                self._ask(inner, place, wanted, out)
 
     def _unwrap(self, raw: str, data: bytes, start: int) -> Line:
         """The line without its prefixes. One without a time has that of the nearest line before it in the block, which
@@ -134,7 +157,7 @@ class Reader:
         clock = self.unwrapper.clock
         behind = data[max(looked, start - BACKWARDS_BYTES) : start]
         for earlier in reversed(behind.split(b"\n")[-48:]):
-            if earlier[:1] in b"2[IWE(" and self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None:
+            if earlier[:1] in _DATED and self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None:
                 break
         return msgspec.structs.replace(line, at_us=clock.newest_us)
 
@@ -146,10 +169,12 @@ class Reader:
 
     def _frames(self, place: Place, hints: list[int], out: list[Observation]) -> None:
         """Redrawn frames in one physical line: the newest frame that each pattern can read counts."""
-        frames = [frame for frame in place.raw.split("\r") if frame.strip()]
+        frames = [frame for frame in place.raw.split("\r") if without_ansi(frame).strip()]
         if not frames:
             return
         first = self.unwrapper.unwrap(frames[0])
+        if first.logger.startswith(CONTENT_LOGGERS):
+            return
         asked = set(hints)
         read: dict[str, Observation] = {}
         for frame in reversed(frames[-FRAMES_LIMIT:]):
@@ -158,7 +183,7 @@ class Reader:
                 continue
             line = first if frame is frames[0] else self._inner(frame, first)
             found: list[Observation] = []
-            self._ask(line, place, wanted, found)
+            (self._message if frame is frames[-1] else self._ask)(line, place, wanted, found)
             for observation in found:
                 read.setdefault(observation.pattern, observation)
         out.extend(reversed(read.values()))

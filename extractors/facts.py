@@ -36,7 +36,22 @@ KEYS = (
     "policy_num_nodes",
     "colocate_all",
     "max_steps",
+    "max_buffered_groups",
+    "cpus_per_coordinator",
+    "inference_engine_pipeline_parallel_size",
+    "inference_engine_data_parallel_size",
+    "inference_engine_expert_parallel_size",
+    "gpu_memory_utilization",
+    "policy_num_gpus_per_node",
+    "policy_strict_spread_pg",
+    "use_tis",
+    "resume_mode",
 )
+STRATEGY = "strategy"
+"""The trainer's `strategy` (fsdp, fsdp2, megatron, deepspeed): a word so common that its values are the hints."""
+_STRATEGIES = ("fsdp", "megatron", "deepspeed")
+GENERATOR_TRIALS = "generator_concurrent_trials"
+"""What one generator says of its trials at once: the job's figure, unless it is a coordinator's share."""
 VARIABLES = (
     "NUM_INFERENCE_ENGINES",
     "TENSOR_PARALLEL_SIZE",
@@ -44,6 +59,11 @@ VARIABLES = (
     "IRIS_NUM_TASKS",
     "IRIS_TASK_ID",
     "SKYRL_W13_RELOAD_BRACKET",
+    "SKYRL_R3_RESIDENT",
+    "SKYRL_PROGRESS_HEARTBEAT_S",
+    "SKYRL_WORKER_NCCL_TIMEOUT_IN_S",
+    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+    "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS",
 )
 _UNSET = ("<unset>", "null", "None", "")
 
@@ -51,8 +71,8 @@ _UNSET = ("<unset>", "null", "None", "")
 @pattern(
     "facts",
     Nature.FACT,
-    hints=tuple(f"{key}: " for key in KEYS),
-    regex=rf"\s*({'|'.join(KEYS)}): ([\w.-]+)\s*$",
+    hints=(*(f"{key}: " for key in KEYS), *(f"{STRATEGY}: {name}" for name in _STRATEGIES)),
+    regex=rf"\s*({'|'.join(KEYS)}|{STRATEGY}(?=: (?:{'|'.join(_STRATEGIES)})\d?\s*$)): ([\w.-]+)\s*$",
     samples={
         "(skyrl_entrypoint pid=5150)   max_num_seqs: 96": ConfigFact("max_num_seqs", "96"),
         "    n_concurrent_trials: 192": ConfigFact("n_concurrent_trials", "192"),
@@ -65,8 +85,24 @@ _UNSET = ("<unset>", "null", "None", "")
         "  max_steps: 120": ConfigFact("max_steps", "120"),
         "  enforce_eager: true": ConfigFact("enforce_eager", "true"),
         "  num_parallel_generation_workers: 128": ConfigFact("num_parallel_generation_workers", "128"),
+        "  max_buffered_groups: 96": ConfigFact("max_buffered_groups", "96"),
+        "  cpus_per_coordinator: 4": ConfigFact("cpus_per_coordinator", "4"),
+        "  inference_engine_pipeline_parallel_size: 1": ConfigFact("inference_engine_pipeline_parallel_size", "1"),
+        "  inference_engine_data_parallel_size: 1": ConfigFact("inference_engine_data_parallel_size", "1"),
+        "  inference_engine_expert_parallel_size: 2": ConfigFact("inference_engine_expert_parallel_size", "2"),
+        "  gpu_memory_utilization: 0.85": ConfigFact("gpu_memory_utilization", "0.85"),
+        "    policy_num_gpus_per_node: 8": ConfigFact("policy_num_gpus_per_node", "8"),
+        "    policy_strict_spread_pg: false": ConfigFact("policy_strict_spread_pg", "false"),
+        "    use_tis: true": ConfigFact("use_tis", "true"),
+        "  resume_mode: latest": ConfigFact("resume_mode", "latest"),
+        "  strategy: fsdp2": ConfigFact("strategy", "fsdp2"),
+        "  strategy: megatron": ConfigFact("strategy", "megatron"),
     },
-    rejects=("  max_num_seqs: null", "  max_num_seqs: 96 would be too many, I think"),
+    rejects=(
+        "  max_num_seqs: null",
+        "  max_num_seqs: 96 would be too many, I think",
+        "  strategy: fsdp2 or megatron",
+    ),
 )
 def yaml_value(found: Any) -> ConfigFact | None:
     """A line of the trainer's YAML dump at start (`get_cfg_as_str`): the resolved configuration, defaults included."""
@@ -76,11 +112,15 @@ def yaml_value(found: Any) -> ConfigFact | None:
 @pattern(
     "facts",
     Nature.FACT,
-    hints=tuple(f"{key}=" for key in KEYS),
+    hints=(*(f"{key}=" for key in KEYS), *(f"{STRATEGY}={name}" for name in _STRATEGIES)),
     samples={
         "[09:10:00] task=/bob/rl-14b/0 |   python -m skyrl_train.entrypoints.main_base trainer.strategy=fsdp2 "
         "generator.max_num_seqs=96 ++terminal_bench_config.harbor.n_concurrent_trials=192": ConfigFacts(
-            (ConfigFact("max_num_seqs", "96"), ConfigFact("n_concurrent_trials", "192"))
+            (
+                ConfigFact("strategy", "fsdp2"),
+                ConfigFact("max_num_seqs", "96"),
+                ConfigFact("n_concurrent_trials", "192"),
+            )
         ),
         "[task-runtime]   python3 -m skyrl_train.entrypoints.main_base trainer.max_steps=120": ConfigFacts(
             (ConfigFact("max_steps", "120"),)
@@ -91,6 +131,15 @@ def yaml_value(found: Any) -> ConfigFact | None:
         "  generator.num_inference_engines=4 \\": ConfigFacts((ConfigFact("num_inference_engines", "4"),)),
         "- trainer.placement.policy_num_nodes=2": ConfigFacts((ConfigFact("policy_num_nodes", "2"),)),
         "trainer.placement.colocate_all=true \\": ConfigFacts((ConfigFact("colocate_all", "true"),)),
+        "python -m skyrl_train.entrypoints.main_base trainer.strategy=megatron generator.gpu_memory_utilization=0.85 "
+        "trainer.algorithm.use_tis=true trainer.resume_mode=from_path": ConfigFacts(
+            (
+                ConfigFact("strategy", "megatron"),
+                ConfigFact("gpu_memory_utilization", "0.85"),
+                ConfigFact("use_tis", "true"),
+                ConfigFact("resume_mode", "from_path"),
+            )
+        ),
         "python -m skyrl_train.entrypoints.main_fully_async generator.inference_engine_tensor_parallel_size=2 "
         "generator.num_coordinators=4 trainer.max_staleness_steps=4 "
         "trainer.fully_async.num_parallel_generation_workers=128": ConfigFacts(
@@ -124,7 +173,8 @@ def overrides(text: str) -> ConfigFacts | None:
 def _override(word: str) -> ConfigFact | None:
     path, equals, value = word.strip("'\"").lstrip("+").partition("=")
     parents, _, key = path.rpartition(".")
-    known = equals and key in KEYS and parents.replace(".", "").replace("_", "").isalnum()
+    named = key in KEYS or (key == STRATEGY and value.startswith(_STRATEGIES))
+    known = equals and named and parents.replace(".", "").replace("_", "").isalnum()
     return ConfigFact(key, value) if known and value not in _UNSET else None
 
 
@@ -140,6 +190,11 @@ def _override(word: str) -> ConfigFact | None:
         "  SKYRL_W13_RELOAD_BRACKET=1": ConfigFact("SKYRL_W13_RELOAD_BRACKET", "1"),
         "  IRIS_TASK_ID=/bob/rl-14b/0:1": ConfigFact("IRIS_TASK_ID", "/bob/rl-14b/0:1"),
         "+ export TENSOR_PARALLEL_SIZE=2": ConfigFact("TENSOR_PARALLEL_SIZE", "2"),
+        "  SKYRL_R3_RESIDENT=1": ConfigFact("SKYRL_R3_RESIDENT", "1"),
+        "  SKYRL_PROGRESS_HEARTBEAT_S=30": ConfigFact("SKYRL_PROGRESS_HEARTBEAT_S", "30"),
+        "  SKYRL_WORKER_NCCL_TIMEOUT_IN_S=7200": ConfigFact("SKYRL_WORKER_NCCL_TIMEOUT_IN_S", "7200"),
+        "  TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=3600": ConfigFact("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC", "3600"),
+        "  VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS=900": ConfigFact("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "900"),
     },
     rejects=("  NUM_INFERENCE_ENGINES=<unset>", "echo NUM_INFERENCE_ENGINES=4 >> env.sh"),
 )

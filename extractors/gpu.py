@@ -20,6 +20,7 @@ from extractors.polls import (
     failed,
     unusable,
 )
+from extractors.ray_metrics import read_ray_metrics
 
 TOOL_FAILURES = (
     "No devices were found",
@@ -43,7 +44,7 @@ def read_gpus(record: PollRecord) -> tuple[Said, ...]:
     """The GPUs, or who holds them, of one target (of DCGM: of each pod). A probe that gave neither failed."""
     if record.error:
         return (unusable(record, "a GPU reading"),)
-    exported = read_dcgm(record)
+    exported = read_dcgm(record) or read_ray_metrics(record)
     if exported:
         return exported
     tables = [_read_table(record, fields, rows) for fields, rows in _tables(record)]

@@ -11,6 +11,8 @@ import msgspec
 
 from extractors.coherence import Coherence as Coherence
 from extractors.coherence import coherence_of
+from extractors.harbor_job import read_job_result
+from extractors.polls import TrialsListed
 from extractors.quoting import quote
 from extractors.transcripts import Transcript, read_opencode, read_trajectory
 from extractors.trial_result import (
@@ -67,7 +69,7 @@ class TrialReading(msgspec.Struct, frozen=True):
     at_us is when it happened by the files' own account, None where they do not say.
     """
 
-    signal: TrialStarted | TrialEnded | TrialUnreadable
+    signal: TrialStarted | TrialEnded | TrialUnreadable | TrialsListed
     file: str
     line: int
     offset: int
@@ -81,13 +83,16 @@ def wanted(file: str) -> bool:
 
 
 def read_trial(trial: str, files: Mapping[str, bytes]) -> tuple[TrialReading, ...]:
-    """What the files (by path relative to the trial) say of it. Empty for the folder of a whole job."""
-    transcript = _transcript(files)
+    """What the files (by path relative to the trial) say of it. Of a whole job's folder, and where there is no trial's
+    name, what the job's own count says."""
     raw = files.get("result.json")
+    if not trial:
+        return _counted(raw or b"")
+    transcript = _transcript(files)
     read = None if raw is None else read_result(raw)
     result = read if isinstance(read, TrialResult) else None
-    if result is not None and result.is_job:
-        return ()
+    if raw is not None and result is not None and result.is_job:
+        return _counted(raw)
     readings = [_started(trial, files, result, transcript)]
     if isinstance(read, BadResult):
         readings.append(_at(TrialUnreadable(trial, f"result.json: {read.why}"), "result.json", raw or b"", read.byte))
@@ -96,6 +101,13 @@ def read_trial(trial: str, files: Mapping[str, bytes]) -> tuple[TrialReading, ..
     elif files.get("exception.txt", b"").strip():
         readings.append(_ended_by_exception(trial, files["exception.txt"], transcript))
     return tuple(reading for reading in readings if reading is not None)
+
+
+def _counted(raw: bytes) -> tuple[TrialReading, ...]:
+    """A whole job's own count of its trials."""
+    counted = read_job_result(raw)
+    place = max(raw.find(b'"stats"'), 0)
+    return () if counted is None else (_at(counted, "result.json", raw, place, counted.newest_us),)
 
 
 def _started(
@@ -209,7 +221,7 @@ def _transcript(files: Mapping[str, bytes]) -> Transcript | None:
 
 
 def _at(
-    signal: TrialStarted | TrialEnded | TrialUnreadable,
+    signal: TrialStarted | TrialEnded | TrialUnreadable | TrialsListed,
     file: str,
     raw: bytes,
     place: int,

@@ -1,14 +1,14 @@
 """The host: its memory as the fd-monitor samples it, and the kernel's, Slurm's and Kubernetes' words of an OOM kill.
 
 Serves gate B rule 2. The limit that binds is the cgroup's, not the node's. Native crashes are in `crashes`, the GPU's
-errors in `cuda`.
+errors in `cuda`, open files in `fd_monitor`, what Kubernetes says in lines in `cluster_words`.
 """
 
 from typing import Any
 
 import msgspec
 
-from extractors import crashes, cuda
+from extractors import cluster_words, crashes, cuda, fd_monitor
 from extractors.kernel import DMESG
 from extractors.pattern import Nature, Role, pattern
 from extractors.signal import Fault
@@ -146,9 +146,9 @@ def kernel_oom(found: Any) -> Fault:
     Nature.FAULT,
     role=Role.CONFIRMS,
     hints=(" oom_kill event", " oom-kill event", ": Out Of Memory", "OOMKilled"),
-    regex=r"(?:slurmstepd: error: Detected \d+ oom[_-]kill event(?:\(?s?\)?) in (?:Step(?:Id)?[ =])?(?P<step>[\w.]+)"
+    regex=r"(?:slurmstepd: error: Detected \d+ oom[_-]kill event(?:\(?s?\)?) in (?:[Ss]tep(?:Id)?[ =])?(?P<step>[\w.]+)"
     r"|srun: error: (?P<node>[\w-]+): tasks? [\d,-]+: Out Of Memory"
-    r"|\s*\"?(?:last ?state|reason|status|state)\"?\s*[:=]\s*\"?(?:terminated: )?(?P<pod>OOMKilled)\b)",
+    r"|\s*\"?(?i:last ?state|reason|status|state)\"?\s*[:=]\s*\"?(?i:terminated: )?(?P<pod>OOMKilled)\b)",
     samples={
         "slurmstepd: error: Detected 1 oom_kill event in StepId=123.0. Some of the step tasks have been OOM Killed.": (
             Fault("host_oom", "Slurm saw an OOM kill", entity="123.0")
@@ -156,7 +156,11 @@ def kernel_oom(found: Any) -> Fault:
         "slurmstepd: error: Detected 2 oom-kill event(s) in StepId=123.batch cgroup. Some of your processes may have "
         "been "
         "killed by the cgroup out-of-memory handler.": Fault("host_oom", "Slurm saw an OOM kill", entity="123.batch"),
+        "slurmstepd: error: Detected 1 oom-kill event(s) in step 123.0 cgroup.": (
+            Fault("host_oom", "Slurm saw an OOM kill", entity="123.0")
+        ),
         "srun: error: node-12: task 3: Out Of Memory": Fault("host_oom", "Slurm saw an OOM kill", entity="node-12"),
+        "      Reason:       OOMKilled": Fault("host_oom", "Kubernetes reports OOMKilled"),
         "    reason: OOMKilled": Fault("host_oom", "Kubernetes reports OOMKilled"),
     },
     rejects=("srun: error: node-12: task 3: Killed", "he asks whether the pod was OOMKilled"),
@@ -174,6 +178,8 @@ PATTERNS = (
     host_memory_breakdown,
     kernel_oom,
     scheduler_oom,
+    *fd_monitor.PATTERNS,
+    *cluster_words.PATTERNS,
     *crashes.PATTERNS,
     *cuda.PATTERNS,
 )

@@ -39,6 +39,11 @@ _SUMMARY = re.compile(
     r"^State: (?P<state>\w+)\s+exit=(?P<exit>\S+)\s+failures=(?P<failures>\S+)\s+preemptions=(?P<preempts>\S+)"
 )
 _SUMMARY_TASK = re.compile(r"^\s+\d+\s+[a-z_]+\s+(?P<exit>-?\d+|-)\s")
+_FINISHED = re.compile(
+    r"\[watch\] TERMINAL: (?P<watched>\w+)|Job completed with state: (?P<completed>\w+)"
+    r"|.*\bjob=\S+ finished with state=(?P<followed>\w+), draining logs"
+)
+_RULE = re.compile(r"[-\s]+")
 _CSV_HEADER = re.compile(r"^[a-z_][a-z0-9_]*(?:,[a-z_][a-z0-9_]*)*$")
 _JOB_SPAN = r"(?<![\w./-]){}(?![\w./-])"
 
@@ -47,7 +52,7 @@ def read_iris_state(record: PollRecord) -> tuple[Said, ...] | None:
     """The job's state as any of the Iris tools prints it."""
     if record.exit == TOOL_ERROR:
         return None
-    for reader in (_read_json, _read_human, _read_summary, _read_csv, _read_list):
+    for reader in (_read_json, _read_human, _read_summary, _read_csv, _read_list, _read_table, _read_finished):
         said = reader(record)
         if said is not None:
             return (said,)
@@ -228,6 +233,39 @@ def _read_list(record: PollRecord) -> Said | None:
         return job
     state = _from_object(job)
     return None if state is None else Said(state, job["line"])
+
+
+def _read_table(record: PollRecord) -> Said | None:
+    """`iris query -f table`: a plain table. An empty cell leaves no trace, so of a row that lacks one only the job and
+    its state are read, where they come first."""
+    lines = [line for line in record.stdout.splitlines() if line.strip() and not _RULE.fullmatch(line)]
+    start = next((i for i, line in enumerate(lines) if {"job_id", "state"} <= set(line.split())), None)
+    if start is None:
+        return None
+    names = lines[start].split()
+    rows = []
+    for line in lines[start + 1 :]:
+        cells = re.split(r"\s{2,}", line.strip())
+        told = names if len(cells) == len(names) else [name for name in names[:2] if names[:2] == ["job_id", "state"]]
+        row = dict(zip(told, cells, strict=False))
+        if state_named(row.get("state", "")) is None:
+            return None
+        rows.append({**row, "line": line})
+    job = _choose(record, rows)
+    if not isinstance(job, dict):
+        return job
+    state = _from_object(job)
+    return None if state is None else Said(state, job["line"])
+
+
+def _read_finished(record: PollRecord) -> Said | None:
+    """The one line in which the state tool, `iris job run` or `iris job logs -f` says how a job ended."""
+    for line in record.stdout.splitlines() + record.stderr.splitlines():
+        found = _FINISHED.match(line)
+        state = state_named(found["watched"] or found["completed"] or found["followed"]) if found else None
+        if state is not None:
+            return Said(StatePolled(state), line)
+    return None
 
 
 def _state_line(text: str, job_id: str) -> str:

@@ -1,4 +1,5 @@
-"""Messages that span lines: tracebacks (also interleaved between actors) and pretty-printed dicts become one record.
+"""Messages that span lines: tracebacks (also interleaved between actors), pretty-printed dicts, and metrics lines that
+the transport split become one record.
 
 A traceback's header may be glued to what its stream had left without a newline (a progress bar, a logger's own prefix).
 
@@ -11,6 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from extractors.layers import Line
+from extractors.metrics import MIRROR_HEADER, Wholeness, wholeness
 from extractors.record import Origin
 
 JOIN_LINES = 400
@@ -30,9 +32,12 @@ IGNORED_HEADERS = (
     "Exception ignored in",
     "--- Logging error ---",
     "Error occurred while register actor to metric agent",
+    "Checkpoint save failed at global step ",
 )
 """Lines that say of the traceback below them that its program goes on: Python of destructors and exit handlers, its
-logging of log handlers, Ray 2 of its metrics agent."""
+logging of log handlers, Ray 2 of its metrics agent, the trainer of its storage."""
+CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+"""What Python writes between the tracebacks of one chain, blank lines around it."""
 IGNORED_WITHIN = 64
 """Physical lines between such a line and its traceback, where other actors' lines interleave."""
 MEMORY_TABLE = "PID\tMEM(GB)\tCOMMAND"
@@ -41,8 +46,14 @@ DICT_HEADERS = ("{'async/", "{'generate/")
 CONTENT_HEADER = "Example:"
 """SkyRL's `log_example` prints a whole trajectory below this: agents' words, never events."""
 CONTENT_HINT = "log_example"
+_CUT = "\0cut"
+"""In place of a logger: the tail of a line that the transport split has no prefix of its own."""
+TAIL_WITHIN = 64
+"""Lines of its own stream that may come between a split line's head and its tail (another file of the process)."""
+SPLIT_CHARACTERS = 4_096
+"""A middle piece of a split line is at least so long; shorter lines are the stream's own."""
 _REMOTE_ERROR = "RayTaskError("
-_STARTS = (*_REMOTE_HEADERS, CONTENT_HEADER, *DICT_HEADERS, MEMORY_TABLE)
+_STARTS = (*_REMOTE_HEADERS, CONTENT_HEADER, *DICT_HEADERS, MEMORY_TABLE, MIRROR_HEADER)
 """Beginnings of joined messages, other than a traceback's, so that most lines are told from them at one glance."""
 
 
@@ -54,9 +65,12 @@ class Shape(StrEnum):
     DICT = "dict"
     TABLE = "table"
     CONTENT = "content"
+    SPLIT = "split"
 
 
 _UNREAD = (Shape.CONTENT, Shape.IGNORED)
+_LOGGER_OF = {Shape.CONTENT: "", Shape.SPLIT: _CUT}
+"""Joins whose further lines don't wear their speaker's prefix."""
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -70,7 +84,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 @dataclass(slots=True)
 class Join:
     """A message whose end has not come yet. size counts characters (lines, of content), since is the number of foreign
-    lines before it."""
+    lines before it, others that of its own stream's other lines. over: its traceback has ended, but a chain may go on.
+    """
 
     shape: Shape
     first: Line
@@ -78,6 +93,13 @@ class Join:
     texts: list[str]
     size: int = 0
     since: int = 0
+    others: int = 0
+    over: bool = False
+
+    @property
+    def text(self) -> str:
+        """What has come of it."""
+        return ("" if self.shape is Shape.SPLIT else "\n").join(self.texts)
 
 
 @dataclass(slots=True)
@@ -98,7 +120,7 @@ class Joiner:
     is ignored. passed counts foreign lines, held the characters of open joins."""
 
     open: dict[tuple[Origin, str], Join] = field(default_factory=dict)
-    ignored: dict[tuple[Origin, str], int] = field(default_factory=dict)
+    ignored: dict[Origin, tuple[str, int]] = field(default_factory=dict)
     passed: int = 0
     held: int = 0
 
@@ -107,13 +129,10 @@ class Joiner:
         shape = _shape_of(line.text)
         if shape is None:
             if line.text.startswith(IGNORED_HEADERS):
-                if len(self.ignored) >= STREAMS_KEPT:
-                    self.ignored.clear()
-                self.ignored[line.origin, line.logger] = place.line
+                self._ignore(line, place)
             return False
-        key = (line.origin, "" if shape is Shape.CONTENT else line.logger)
-        said = self.ignored.pop(key, None) if shape is Shape.TRACEBACK else None
-        if said is not None and place.line - said <= IGNORED_WITHIN:
+        key = (line.origin, _LOGGER_OF.get(shape, line.logger))
+        if shape is Shape.TRACEBACK and self._ignored(line, place):
             shape = Shape.IGNORED
         self._forget(key)
         self.open[key] = Join(
@@ -121,6 +140,20 @@ class Joiner:
         )
         self.held += len(line.text) + len(place.raw)
         return True
+
+    def _ignore(self, line: Line, place: Place) -> None:
+        """The next traceback of this stream ended nothing."""
+        if len(self.ignored) >= STREAMS_KEPT:
+            self.ignored.clear()
+        self.ignored[line.origin] = (line.logger, place.line)
+
+    def _ignored(self, line: Line, place: Place) -> bool:
+        """Whether a traceback is one of those; loguru writes its prefix only before the first line."""
+        logger, said = self.ignored.get(line.origin, ("", -IGNORED_WITHIN))
+        if line.logger not in ("", logger):
+            return False
+        self.ignored.pop(line.origin, None)
+        return 0 <= place.line - said <= IGNORED_WITHIN
 
     def _forget(self, key: tuple[Origin, str]) -> None:
         """A join is over; its length is no longer held."""
@@ -134,22 +167,59 @@ class Joiner:
         content = self.open.get((line.origin, ""))
         if content is not None and content.shape is Shape.CONTENT:
             return self._content(line, content), None
+        split = self.open.get((line.origin, _CUT))
+        if split is not None:
+            taken, joined = self._split(line, split)
+            if taken or joined:
+                return taken, joined
         join = self.open.get(key)
         if join is None:
             return False, None
+        if join.over:
+            return self._chained(line, place, join), None
         if join.shape is not Shape.DICT and len(join.texts) > 1 and is_traceback_header(line.text):
             return False, self._close(key, join, torn=True)
         join.texts.append(line.text)
         join.size += len(line.text)
         self.held += len(line.text)
         if _ends(join, line.text):
+            if join.shape is Shape.IGNORED:
+                join.over = True
+                return True, None
             self._forget(key)
             conclusion = join.first if join.shape is Shape.DICT else line
             where = join.place if join.shape is Shape.DICT else place
-            return True, Joined(join.shape, "\n".join(join.texts), conclusion, where)
+            return True, Joined(join.shape, join.text, conclusion, where)
         if len(join.texts) > JOIN_LINES or join.size > JOIN_BYTES:
             return True, self._close(key, join, torn=True)
         return True, None
+
+    def _chained(self, line: Line, place: Place, join: Join) -> bool:
+        """Whether the line still belongs to an ignored traceback that has ended: Python chains the next one to it."""
+        if not line.text.strip():
+            return True
+        self._forget((line.origin, line.logger))
+        if line.text.startswith(CHAINED):
+            self._ignore(line, place)
+            return True
+        return False
+
+    def _split(self, line: Line, join: Join) -> tuple[bool, Joined | None]:
+        """Whether the line is the tail (or a middle piece) of a split one, and the whole line with its tail."""
+        key = (line.origin, _CUT)
+        so_far = Wholeness.BROKEN if line.logger else wholeness(join.text + line.text)
+        if so_far is Wholeness.WHOLE:
+            self._forget(key)
+            return True, Joined(join.shape, join.text + line.text, join.first, join.place)
+        if so_far is Wholeness.CUT and len(line.text) >= SPLIT_CHARACTERS and join.size < JOIN_BYTES:
+            join.texts.append(line.text)
+            join.size += len(line.text)
+            self.held += len(line.text)
+            return True, None
+        join.others += 1
+        if join.others > TAIL_WITHIN or line.text.startswith(MIRROR_HEADER):
+            return False, self._close(key, join, torn=True)
+        return False, None
 
     def _content(self, line: Line, join: Join) -> bool:
         """Whether the line is still content: until its speaker writes a line with its own prefix again."""
@@ -177,7 +247,7 @@ class Joiner:
 
     def _close(self, key: tuple[Origin, str], join: Join, torn: bool) -> Joined:
         self._forget(key)
-        return Joined(join.shape, "\n".join(join.texts), join.first, join.place, torn)
+        return Joined(join.shape, join.text, join.first, join.place, torn)
 
 
 def is_traceback_header(text: str) -> bool:
@@ -202,6 +272,8 @@ def _shape_of(text: str) -> Shape | None:
         return Shape.CONTENT
     if text.startswith(MEMORY_TABLE):
         return Shape.TABLE
+    if text.startswith(MIRROR_HEADER):
+        return Shape.SPLIT if not text.endswith("}") and wholeness(text) is Wholeness.CUT else None
     if text.startswith(DICT_HEADERS) and not text.rstrip().endswith("}"):
         return Shape.DICT
     return None

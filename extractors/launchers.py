@@ -16,7 +16,7 @@ _AGENT = r"(?:torch[\w./]*(?::\d+\])?: )?(?:\[(?:ERROR|WARNING)\] )?"
     Nature.FAULT,
     role=Role.EITHER,
     hints=(" CANCELLED AT ", ": this job is preempted", ": this job is timed-out"),
-    regex=r"(?:slurmstepd: error: \*\*\* (?P<what>JOB|STEP) (?P<id>[\w.+]+) ON (?P<node>\S+) CANCELLED AT [\w:-]+"
+    regex=r"(?:slurmstepd: error: \*\*\* (?P<what>JOB|STEP) (?P<id>[\w.+]+)(?: ON (?P<node>\S+))? CANCELLED AT [\w:-]+"
     r"(?: DUE TO (?P<why>[A-Z ]+?)(?:,[^\n*]*)?)? \*\*\*"
     r"|submitit WARNING \([^)\n]{1,40}\) - Caught signal (?P<signal>\w+) on (?P<host>\S+): this job is "
     r"(?P<said>preempted|timed-out))",
@@ -31,6 +31,9 @@ _AGENT = r"(?:torch[\w./]*(?::\d+\])?: )?(?:\[(?:ERROR|WARNING)\] )?"
         "LOG FOR DETAILS ***": Fault("node_died", "Slurm cancelled job 4711: node failure", entity="node-7"),
         "slurmstepd: error: *** STEP 4711.0 ON node-7 CANCELLED AT 2031-03-14T09:12:00 ***": (
             Fault("external_signal", "Slurm cancelled step 4711.0", entity="node-7")
+        ),
+        "slurmstepd: error: *** JOB 4711 CANCELLED AT 2031-03-14T09:12:00 DUE TO TIME LIMIT ***": (
+            Fault("external_signal", "Slurm cancelled job 4711: time limit")
         ),
         "submitit WARNING (2031-03-14 09:12:00,310) - Caught signal SIGUSR2 on node-7: this job is preempted.": (
             Fault("external_signal", "SIGUSR2: preempted", entity="node-7")
@@ -49,28 +52,73 @@ def slurm_cancelled(found: Any) -> Fault:
     why = (found["why"] or "").lower()
     cause = "node_died" if why == "node failure" else "external_signal"
     said = f"Slurm cancelled {found['what'].lower()} {found['id']}" + (f": {why}" if why else "")
-    return Fault(cause, said, entity=found["node"])
+    return Fault(cause, said, entity=found["node"] or "")
 
 
 @pattern(
     "launcher",
     Nature.FAULT,
     role=Role.CASCADE,
-    hints=(": Exited with exit code ",),
-    regex=r"srun: error: (?P<node>\S+): (?P<tasks>tasks? [\d,-]+): Exited with exit code (?P<code>[1-9]\d*)",
+    hints=(": Exited with exit code ", ": Segmentation fault", ": Aborted", ": Bus error"),
+    regex=r"srun: error: (?P<node>\S+): (?P<tasks>tasks? [\d,-]+): (?:Exited with exit code (?P<code>[1-9]\d*)"
+    r"|(?P<signal>Segmentation fault|Aborted|Bus error))",
     samples={
         "srun: error: node-7: tasks 2-3: Exited with exit code 1": (
             Fault("worker_crashed", "tasks 2-3 exited with code 1", entity="node-7")
         ),
+        "srun: error: node-7: task 2: Segmentation fault (core dumped)": (
+            Fault("worker_crashed", "task 2 ended: Segmentation fault", entity="node-7")
+        ),
+        "srun: error: node-7: tasks 0,3: Aborted": Fault("worker_crashed", "tasks 0,3 ended: Aborted", entity="node-7"),
         "srun: error: node-7: task 12: Exited with exit code 137": (
             Fault("worker_crashed", "task 12 exited with code 137", entity="node-7")
         ),
     },
-    rejects=("srun: error: node-7: task 0: Killed", "task 3: Exited with exit code 1, says the manual"),
+    rejects=(
+        "srun: error: node-7: task 0: Killed",
+        "compiler: Aborted",
+        "task 3: Exited with exit code 1, says the manual",
+    ),
 )
 def srun_task_exited(found: Any) -> Fault:
-    """A task of a Slurm step ended with an error code. Its own output says why, or Slurm's cancellation does."""
-    return Fault("worker_crashed", f"{found['tasks']} exited with code {found['code']}", entity=found["node"])
+    """A task of a Slurm step ended with an error code or by a fatal signal. Its own output says why, or Slurm's
+    cancellation does."""
+    how = f"exited with code {found['code']}" if found["code"] else f"ended: {found['signal']}"
+    return Fault("worker_crashed", f"{found['tasks']} {how}", entity=found["node"])
+
+
+@pattern(
+    "launcher",
+    Nature.FAULT,
+    role=Role.EITHER,
+    hints=("srun: error: Node failure on ",),
+    regex=r"srun: error: Node failure on (?P<node>[^\s,]{1,120})",
+    samples={"srun: error: Node failure on node-7": Fault("node_died", "Slurm lost a node", entity="node-7")},
+    rejects=("srun: error: node-7: task 0: Killed", "the srun: error: Node failure on node-7"),
+)
+def slurm_node_lost(found: Any) -> Fault:
+    """Slurm lost a node of the step; what ran on it left no word."""
+    return Fault("node_died", "Slurm lost a node", entity=found["node"])
+
+
+@pattern(
+    "launcher",
+    Nature.BENIGN,
+    hints=("srun: Terminating ", "srun: Job step aborted: ", "srun: forcing job termination", "srun: interrupt "),
+    regex=r"srun: (?:Terminating (?:StepId=|job step )[\w.+]+|Job step aborted: |forcing job termination|interrupt )",
+    samples={
+        "srun: Terminating StepId=4711.0": Teardown("srun ends its step"),
+        "srun: Terminating job step 4711.0": Teardown("srun ends its step"),
+        "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.": Teardown("srun ends its step"),
+        "srun: forcing job termination": Teardown("srun ends its step"),
+        "srun: interrupt (one more within 1 sec to abort)": Teardown("srun ends its step"),
+    },
+    rejects=("srun: Terminating is what it does", "the srun: forcing job termination"),
+)
+def srun_closing(found: Any) -> Teardown:
+    """srun ends what is left of a step after a task failed, Slurm cancelled it or somebody interrupted it: the reason
+    stands before."""
+    return Teardown("srun ends its step")
 
 
 @pattern(
@@ -133,4 +181,11 @@ def deepspeed_closing(found: Any) -> Teardown:
     return Teardown("a process of DeepSpeed's launcher exited with 0")
 
 
-PATTERNS = (slurm_cancelled, srun_task_exited, launched_process_failed, deepspeed_closing)
+PATTERNS = (
+    slurm_cancelled,
+    srun_task_exited,
+    slurm_node_lost,
+    srun_closing,
+    launched_process_failed,
+    deepspeed_closing,
+)

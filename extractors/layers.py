@@ -3,8 +3,8 @@
 Iris `job logs` writes `[22:47:31] task=/alice/rl/0 | `, kubectl `2026-07-01T22:47:31.123456789Z `, srun `0: `,
 torchrun `[rank7]: `, Ray's driver `(Actor pid=4242, ip=10.0.0.7) ` (a named actor's `(name Actor pid=4242) `), loguru,
 vLLM, c10, Ray's C++ and python loggers, python's own (`ERROR:asyncio:`) and torch's (`E0314
-09:12:00.310000 800 torch/distributed/run.py:792] `) theirs. Equal prefixes repeat thousands of times, so each part is
-a dict look-up.
+09:12:00.310000 800 torch/distributed/run.py:792] `) theirs; what is rarer stands in `rare_layers`. Equal prefixes
+repeat thousands of times, so each part is a dict look-up.
 """
 
 import re
@@ -13,8 +13,12 @@ from typing import Any
 import msgspec
 
 from extractors.clocks import Clock
+from extractors.kernel import time_in_words
 from extractors.quoting import without_ansi
+from extractors.rare_layers import FOLLOWED, HUGGING_FACE, LABEL, LEVEL
+from extractors.ray_lines import event_time
 from extractors.record import Origin
+from extractors.repeats import dedup
 
 CONTENT_LOGGERS = ("harbor.agents", "LiteLLM", "litellm")
 """Loggers whose messages are content (agents' words), never events."""
@@ -24,6 +28,8 @@ HEAD_LIMIT = 400
 """Characters in which a head that is looked up whole must end; longer ones are read part by part."""
 TASK_LIMIT = 512
 """Characters of a line in which its task's path ends; what is longer is no path."""
+TAG_LIMIT = 160
+"""Characters of a line in which a tag or a short label ends."""
 TAGS_LIMIT = 8
 """Ray tags that are peeled from one line; a driver that relays another's line wears two."""
 
@@ -53,8 +59,6 @@ _PYTHON = re.compile(
 _GROUP = re.compile(r"\[(?:PG (?:ID )?[^\]]*?)?Rank (\d{1,6})\] ")
 _NCCL_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?=\S+:\d+:\d+ \[)")
 _PLAIN = re.compile(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z|\+00:00)?\]?[ \t]")
-_REPEATED = re.compile(r" ?\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs.*)?$")
-_FIRST_OF_DEDUP = re.compile(r" \(Ray deduplicates logs by default\..*$")
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
@@ -89,7 +93,7 @@ class Unwrapper:
             origin = Origin(origin.task, origin.attempt, origin.actor, origin.pid, origin.host, rank)
         repeated = 1
         if text.endswith("]") or "(Ray deduplicates" in text:
-            repeated, text = _dedup(text)
+            repeated, text = dedup(text)
         at_us = self.clock.settle(transport_us, own_us)
         return Line(text, at_us, transport_us, origin, logger, repeated, group)
 
@@ -134,6 +138,8 @@ class Unwrapper:
             found = _SRUN.match(text)
             if found:
                 return None, "", text[found.end() :]
+        if text.find("task=/", 0, HEAD_LIMIT) >= 0 and (found := FOLLOWED.match(text)):
+            return None, found["task"], text[found.end() :]
         return None, "", text
 
     def _ray_tag(self, text: str) -> tuple[str, str]:
@@ -141,7 +147,7 @@ class Unwrapper:
         for _ in range(TAGS_LIMIT):
             if not text.startswith("("):
                 break
-            end = text.find(")", 0, 160)
+            end = text.find(")", 0, TAG_LIMIT)
             if end < 0:
                 return tag, text
             here = text[: end + 1]
@@ -215,9 +221,22 @@ class Unwrapper:
                 return self._python(found, text)
         elif first == "[":
             return self._bracketed(text)
+        elif first == "{":
+            second, digits, epoch_us = event_time(text)
+            return clock.full(second, digits) if second else epoch_us, "", None, "", text
         if first == "2" and (found := _PLAIN.match(text)):
-            return clock.full(found[1].replace("T", " "), found[2] or ""), "", None, "", text[found.end() :]
+            return self._plain(found, text, None)
+        if first.isdigit() and (found := LEVEL.match(text)):
+            return None, "", None, "", text[found.end() :]
+        if text.find("] ", 20, TAG_LIMIT) > 0 and (found := LABEL.match(text)):
+            return self._speaker(text[found.end() :])
         return None, "", None, "", text
+
+    def _plain(self, found: re.Match[str], text: str, rank: int | None) -> tuple[int | None, str, int | None, str, str]:
+        """A full clock alone, or before a level as python's logging has it."""
+        at_us = self.clock.full(found[1].replace("T", " "), found[2] or "")
+        level = LEVEL.match(text, found.end())
+        return at_us, "", rank, "", text[level.end() if level else found.end() :]
 
     def _python(self, found: re.Match[str], text: str) -> tuple[int | None, str, int | None, str, str]:
         """Python's `LEVEL:name:message` or `LEVEL:time:message`. Only a message's first line wears it, so that the
@@ -231,6 +250,9 @@ class Unwrapper:
         rank: int | None = None
         if found := _TORCHRUN.match(text):
             rank, text = int(found[1]), text[found.end() :]
+            if text[:1] != "[":
+                own_us, logger, _, group, text = self._speaker(text)
+                return own_us, logger, rank, group, text
         if found := _C10.match(text):
             at_us = clock.month_day(int(found[2]), int(found[3]), found[4], found[5]) if found[2] else None
             logger, text = f"c10.{found[1]}.{found[6]}", text[found.end() :]
@@ -244,11 +266,14 @@ class Unwrapper:
         if found := _NCCL_STAMP.match(text):
             return clock.full(found[1]), "", rank, "", text[found.end() :]
         if found := _PLAIN.match(text):
-            return clock.full(found[1].replace("T", " "), found[2] or ""), "", rank, "", text[found.end() :]
-        if rank is not None:
-            own_us, logger, _, group, rest = self._speaker(text) if text[:1] != "[" else (None, "", None, "", text)
-            return own_us, logger, rank, group, rest
-        return None, "", None, "", text
+            return self._plain(found, text, rank)
+        if second := time_in_words(text):
+            return clock.full(second), "", rank, "", text
+        if found := HUGGING_FACE.match(text):
+            return clock.full(found[2], found[3]), found[1], rank, "", text[found.end() :]
+        if found := LEVEL.match(text):
+            return None, "", rank, "", text[found.end() :]
+        return None, "", rank, "", text
 
 
 def _remember(known: dict[str, Any], key: str, value: Any) -> None:
@@ -268,11 +293,3 @@ def _task_and_attempt(task: str) -> tuple[str, int]:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
-
-
-def _dedup(text: str) -> tuple[int, str]:
-    if found := _REPEATED.search(text):
-        return int(found[1]), text[: found.start()]
-    if found := _FIRST_OF_DEDUP.search(text):
-        return 1, text[: found.start()]
-    return 1, text

@@ -5,6 +5,7 @@ Values keep NaN and infinities: a non-finite loss is what gate D looks for. What
 """
 
 import math
+from enum import StrEnum
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
@@ -29,9 +30,10 @@ class MetricsUnreadable(msgspec.Struct, frozen=True):
     why: str
 
 
-_MIRROR = "WANDB_MIRROR kind="
+MIRROR_HEADER = "WANDB_MIRROR kind="
 _FAILED = "_serialize_error"
 _BLOCK = ("{'async/", "{'generate/")
+_LONGEST_WORD = len("-Infinity")
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBERS = frozenset((int, float))
 """Exact types: a flag is an int by inheritance, and no number."""
@@ -41,7 +43,7 @@ _DECODER = JSONDecoder(parse_constant=_NON_FINITE.__getitem__)
 @pattern(
     "metrics",
     Nature.PROGRESS,
-    hints=(_MIRROR, *_BLOCK),
+    hints=(MIRROR_HEADER, *_BLOCK),
     samples={
         "2026-03-04 09:50:00.000 | INFO     | skyrl_train.trainer:_log_metrics_stdout:3180 - WANDB_MIRROR kind=train "
         'step=9 metrics={"policy/policy_entropy": 0.75, "reward/avg_raw_reward": 0.5, "trainer/global_step": 9}': (
@@ -90,7 +92,7 @@ def step_metrics(text: str) -> StepMetrics | None:
 @pattern(
     "metrics",
     Nature.FACT,
-    hints=(_MIRROR, *_BLOCK),
+    hints=(MIRROR_HEADER, *_BLOCK),
     samples={
         'WANDB_MIRROR kind=train step=9 metrics={"policy/final_loss": 0.5, "policy/ra': MetricsUnreadable(
             9, "the JSON object is cut or torn"
@@ -112,13 +114,13 @@ def metrics_unreadable(text: str) -> MetricsUnreadable | None:
 
 
 def _read(text: str) -> StepMetrics | MetricsUnreadable | None:
-    if text.startswith(_MIRROR):
+    if text.startswith(MIRROR_HEADER):
         return _mirror(text)
     return _block(text) if text.startswith(_BLOCK) else None
 
 
 def _mirror(text: str) -> StepMetrics | MetricsUnreadable | None:
-    kind, _, rest = text[len(_MIRROR) :].partition(" step=")
+    kind, _, rest = text[len(MIRROR_HEADER) :].partition(" step=")
     step, _, payload = rest.partition(" metrics=")
     if not (kind.isidentifier() and step.isdigit()):
         return None
@@ -130,6 +132,30 @@ def _mirror(text: str) -> StepMetrics | MetricsUnreadable | None:
     return StepMetrics(
         int(step), kind, {key: float(value) for key, value in metrics.items() if type(value) in _NUMBERS}
     )
+
+
+class Wholeness(StrEnum):
+    """Whether the object of a mirror line is all there: whole, cut at its end, or broken before it."""
+
+    WHOLE = "whole"
+    CUT = "cut"
+    BROKEN = "broken"
+
+
+def wholeness(text: str) -> Wholeness:
+    """Of a `WANDB_MIRROR` line. One over 16 KiB may be split by the transport (Ray's, the kubelet's): what is cut at
+    its end goes on in a later line of the same stream."""
+    payload = text.partition(" metrics=")[2]
+    if _object(payload) is not None:
+        return Wholeness.WHOLE
+    try:
+        _DECODER.raw_decode(payload)
+    except JSONDecodeError as error:
+        unfinished = error.msg.startswith("Unterminated string") or error.pos >= len(payload) - _LONGEST_WORD
+        return Wholeness.CUT if unfinished and payload[:1] in ("{", "") else Wholeness.BROKEN
+    except RecursionError:
+        pass
+    return Wholeness.BROKEN
 
 
 def _object(payload: str) -> dict[str, Any] | None:

@@ -1,29 +1,32 @@
 """NCCL: which ranks began and completed which communicator. Serves gate A's half-built communicators.
 
 Lines keep their `host:pid:tid [device] NCCL INFO ` head. Versions are NCCL's (2.17 to 2.30). Faults are in
-`nccl_faults`.
+`nccl_faults`, networks and plugins in `nccl_setup`.
 """
 
+import re
 from typing import Any
 
 import msgspec
 
-from extractors import nccl_faults
+from extractors import nccl_faults, nccl_setup
 from extractors.pattern import Nature, pattern
-from extractors.signal import Benign
 
 INFO = r"(?P<process>[\w.-]+:\d+):\d+ \[-?\d+\] NCCL INFO "
 
-
-_GLUED = r"(?:[^\n{\"]*NCCL INFO [^\n{\"]*?(?=[A-Za-z][\w.-]*:\d+:\d+ \[))?"
-"""What another writer's torn line left before the head: streams without line locking are glued."""
+_INFO = " NCCL INFO "
+_HEAD = re.compile(r"([\w.-]{1,128}:\d+):\d+ \[-?\d+\]")
+_GLUED_HEAD = re.compile(r"([A-Za-z][\w.-]{0,127}:\d+):\d+ \[-?\d+\]$")
+_GLUED_LIMIT = 160
+"""Characters before ` NCCL INFO ` in which a head stands that another writer's torn line is glued to."""
+_FIELDS = frozenset(["cudaDev", "nvmlDev", "busId", "commId", "parent", "color", "key", "splitCount", "childCount"])
 
 
 class CommInit(msgspec.Struct, frozen=True):
     """One rank's initialisation of one communicator began, or is complete. (process, comm) names the pair of lines.
 
-    process is `host:pid`, comm the pointer; group is the same on all ranks (the commId; for a split before it had
-    one, `parent/color`, which joins the ranks of one process only), "" where NCCL prints neither (2.17).
+    process is `host:pid`, comm the pointer; group is the same on all ranks: the commId, or the colour (and, from 2.24,
+    which child of its parent it is) of a split without one; "" where NCCL prints neither (2.17).
     """
 
     process: str
@@ -34,8 +37,15 @@ class CommInit(msgspec.Struct, frozen=True):
     complete: bool
 
 
+class CommTorn(msgspec.Struct, frozen=True):
+    """The end of a torn line: some rank of the communicator began or completed it, and which one is lost."""
+
+    group: str
+    complete: bool
+
+
 class CommClosed(msgspec.Struct, frozen=True):
-    """One rank's communicator is gone: how is `abort`, `destroy` or `revoke`."""
+    """One rank's communicator is gone: how is `abort`, `abort begun`, `destroy` or `revoke`."""
 
     process: str
     comm: str
@@ -46,10 +56,6 @@ class CommClosed(msgspec.Struct, frozen=True):
     "nccl",
     Nature.FACT,
     hints=("- Init START", "- Init COMPLETE"),
-    regex=_GLUED
-    + INFO
-    + r"(?:\[Rank \d+\] )?(?:ncclComm\w+ )?comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<ranks>\d+)"
-    r"(?P<fields>(?: \w+ -?\w+)*?) ?- Init (?P<end>START|COMPLETE)",
     samples={
         "node-11:900:950 [3] NCCL INFO comm 0x7f30b0000d00 rank 11 nranks 16 cudaDev 3 busId a7000 - Init COMPLETE": (
             CommInit("node-11:900", "0x7f30b0000d00", "", 11, 16, True)
@@ -67,11 +73,11 @@ class CommClosed(msgspec.Struct, frozen=True):
         ),
         "node-11:900:950 [0] NCCL INFO ncclCommSplit comm 0x61f0 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 18000 "
         "parent "
-        "0x55d0aa color 1 key 0- Init START": CommInit("node-11:900", "0x61f0", "0x55d0aa/1", 0, 2, False),
+        "0x55d0aa color 1 key 0- Init START": CommInit("node-11:900", "0x61f0", "color 1", 0, 2, False),
         "node-11:900:950 [0] NCCL INFO ncclCommSplit comm 0x61f0 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 18000 "
         "parent "
         "0x55d0aa splitCount 2 color -934961569 key 1 - Init COMPLETE": (
-            CommInit("node-11:900", "0x61f0", "0x55d0aa/-934961569", 1, 2, True)
+            CommInit("node-11:900", "0x61f0", "color -934961569 of child 2", 1, 2, True)
         ),
         "node-11:900:950 [0] NCCL INFO ncclCommInitRankConfig comm 0x55d0aa rank 7 nranks 17 cudaDev 0 nvmlDev 7 busId "
         "db000 commId 0x77aa0b3c5b6a7988 - Init COMPLETE": (
@@ -83,7 +89,23 @@ class CommClosed(msgspec.Struct, frozen=True):
         ),
         "node-11:900:950 [0] NCCL INFO ncclCommGrow comm 0x61f0 rank 4 nranks 6 cudaDev 0 nvmlDev 0 busId 18000 parent "
         "0x55d0aa childCount 1 color 0 key 4 - Init COMPLETE": CommInit(
-            "node-11:900", "0x61f0", "0x55d0aa/0", 4, 6, True
+            "node-11:900", "0x61f0", "color 0 of child 1", 4, 6, True
+        ),
+        "node-11:900:950 [0] NCCL INFO ncclCommInitRankScalable comm 0x55d0aa rank 1 nranks 4096 cudaDev 0 nvmlDev 1 "
+        "busId 3b000 commId 0x77aa0b3c5b6a7988 - Init START": (
+            CommInit("node-11:900", "0x55d0aa", "0x77aa0b3c5b6a7988", 1, 4096, False)
+        ),
+        "node-11:900:950 [1] NCCL INFO ncclCommInitAll comm 0x55d0aa rank 1 nranks 8 cudaDev 1 nvmlDev 1 busId 3b000 "
+        "commId 0x77aa0b3c5b6a7988 - Init COMPLETE": (
+            CommInit("node-11:900", "0x55d0aa", "0x77aa0b3c5b6a7988", 1, 8, True)
+        ),
+        "node-11:900:950 [0] NCCL INFO ncclCommShrink comm 0x61f0 rank 2 nranks 7 cudaDev 0 nvmlDev 0 busId 18000 "
+        "parent 0x55d0aa splitCount 3 color 0 key 2- Init START": (
+            CommInit("node-11:900", "0x61f0", "color 0 of child 3", 2, 7, False)
+        ),
+        "[2031-03-14 09:00:00] node-11:900:950 [0] NCCL INFO ncclCommSplit comm 0x61f0 rank 0 nranks 2 cudaDev 0 "
+        "nvmlDev 0 busId 18000 parent 0x55d0aa childCount 2 color 5 key 0 - Init COMPLETE": (
+            CommInit("node-11:900", "0x61f0", "color 5 of child 2", 0, 2, True)
         ),
         "node-11:900:950 [3] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 3 nranks 8 cudaDev 3 busId "
         "86node-11:901:951 [5] NCCL INFO ncclCommInitRank comm 0x66d0 rank 5 nranks 8 cudaDev 5 busId ab000 commId "
@@ -97,24 +119,79 @@ class CommClosed(msgspec.Struct, frozen=True):
         "node-11:900:950 [0] NCCL INFO comm 0x55d0aa rank 3 nranks 16 cudaDev 3 busId 5d000 - Abort COMPLETE",
     ),
 )
-def comm_init(found: Any) -> CommInit:
+def comm_init(text: str) -> CommInit | None:
     """One rank began or completed a communicator (NCCL_DEBUG=INFO). START is missing in 2.17; a START without its
     COMPLETE is a rank that waits for the others. Ranks without NCCL_DEBUG print neither. Of glued lines
     the one that is whole is read."""
-    pairs = found["fields"].split()
-    fields = dict(zip(pairs[::2], pairs[1::2], strict=False))
-    group = fields.get("commId") or (f"{fields['parent']}/{fields.get('color', '')}" if "parent" in fields else "")
-    return CommInit(
-        found["process"], found["comm"], group, int(found["rank"]), int(found["ranks"]), found["end"] == "COMPLETE"
-    )
+    parts = text.split(_INFO)
+    if len(parts) == 2:
+        head = _HEAD.fullmatch(parts[0])
+        return None if head is None else _init_of(head[1], parts[1])
+    if "{" in text or '"' in text:
+        return None
+    for at in range(len(parts) - 1, 0, -1):
+        head = _HEAD.fullmatch(parts[0]) if at == 1 else _GLUED_HEAD.search(parts[at - 1][-_GLUED_LIMIT:])
+        if head is not None and (read := _init_of(head[1], parts[at])) is not None:
+            return read
+    return None
+
+
+def _init_of(process: str, body: str) -> CommInit | None:
+    """The message `[[Rank R] ][ncclCommCall ]comm P rank R nranks N field value … - Init START`, None of any other."""
+    said, _, end = body.partition("- Init ")
+    words = said.split()
+    if words[:1] == ["[Rank"]:
+        del words[:2]
+    if words and words[0].startswith("ncclComm"):
+        del words[0]
+    if words[0:6:2] != ["comm", "rank", "nranks"] or len(words) % 2 or not end.startswith(("START", "COMPLETE")):
+        return None
+    comm, rank, ranks = words[1:6:2]
+    fields = dict(zip(words[6::2], words[7::2], strict=True))
+    if not (fields.keys() <= _FIELDS and comm.startswith("0x") and rank.isdecimal() and ranks.isdecimal()):
+        return None
+    return CommInit(process, comm, _group_of(fields), int(rank), int(ranks), end[0] == "C")
+
+
+def _group_of(fields: dict[str, str]) -> str:
+    if "commId" in fields:
+        return fields["commId"]
+    if "parent" not in fields:
+        return ""
+    child = fields.get("splitCount") or fields.get("childCount")
+    return f"color {fields.get('color', '')}" + (f" of child {child}" if child else "")
 
 
 @pattern(
     "nccl",
     Nature.FACT,
-    hints=("- Abort COMPLETE", "- Destroy COMPLETE", "- Revoke COMPLETE"),
+    hints=("- Init START", "- Init COMPLETE"),
+    regex=r"[^\n{\"]{0,800}?\bcommId (?P<group>0x[0-9a-f]+) - Init (?P<end>START|COMPLETE)",
+    samples={
+        "000 commId 0x77aa0b3c5b6a7988 - Init COMPLETE": CommTorn("0x77aa0b3c5b6a7988", True),
+        "node-11:900:950 [3] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 3 nranks 8 cudaDev 3 busId "
+        "86node-11:901:951 [5] NCCL INFO Init timings: rank 5 (kernels 0.2, alloc 000 commId 0x77 - Init COMPLETE": (
+            CommTorn("0x77", True)
+        ),
+        "Dev 4 busId 9b000 commId 0x77aa0b3c5b6a7988 - Init START": CommTorn("0x77aa0b3c5b6a7988", False),
+    },
+    rejects=(
+        "node-11:900:950 [1] NCCL INFO ncclCommInitAll comm 0x55d0aa rank 1 nranks 8 cudaDev 1 nvmlDev 1 busId 3b000 "
+        "commId 0x77aa0b3c5b6a7988 - Init COMPLETE",
+        '{"text": "commId 0x77 - Init COMPLETE"}',
+    ),
+)
+def comm_torn(found: Any) -> CommTorn:
+    """The tail of a line that another writer tore apart: it counts for its communicator, and no rank can be named."""
+    return CommTorn(found["group"], found["end"] == "COMPLETE")
+
+
+@pattern(
+    "nccl",
+    Nature.FACT,
+    hints=("- Abort START", "- Abort COMPLETE", "- Destroy COMPLETE", "- Revoke COMPLETE"),
     regex=INFO + r"(?:\[Rank \d+\] )?(?:ncclComm\w+ )?comm (?P<comm>0x[0-9a-f]+) rank \d+ n[rR]anks \d+"
-    r"(?: \w+ -?\w+)*? ?- (?P<how>Abort|Destroy|Revoke) COMPLETE",
+    r"(?: \w+ -?\w+)*? ?- (?P<how>Abort|Destroy|Revoke) (?:COMPLETE|(?P<begun>(?<=Abort )START))",
     samples={
         "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nranks 16 cudaDev 3 busId 5d000 - Abort COMPLETE": (
             CommClosed("node-11:900", "0x55d0aa", "abort")
@@ -124,39 +201,19 @@ def comm_init(found: Any) -> CommInit:
         ),
         "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nRanks 16 cudaDev 3 busId 5d000 - Revoke COMPLETE, result "
         "0": (CommClosed("node-11:900", "0x55d0aa", "revoke")),
-    },
-    rejects=("node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nRanks 16 cudaDev 3 busId 5d000 - Abort START",),
-)
-def comm_closed(found: Any) -> CommClosed:
-    """A communicator was aborted (by a watchdog or on purpose), destroyed in order, or revoked (2.30)."""
-    return CommClosed(found["process"], found["comm"], found["how"].lower())
-
-
-@pattern(
-    "nccl",
-    Nature.BENIGN,
-    hints=("libnccl-net", "NET/Plugin", "TUNER/Plugin", "opCount "),
-    regex=r"(?:[\w.-]+:\d+:\d+ \[-?\d+\] (?:\S+ )?(?:\(\w+\) )?NCCL (?:INFO|WARN) )?(?:(?P<plugin>(?:NET|TUNER|PROFILER"
-    r"|ENV)/Plugin ?: (?:Could not find|No plugin found|Failed to find|Plugin name set by env))"
-    r"|(?:[^\n]{0,80})\bopCount (?:dead|[0-9a-f]*dead)\b)",
-    samples={
-        "node-11:900:950 [0] NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.": (
-            Benign("nccl-no-plugin")
+        "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nRanks 16 cudaDev 3 busId 5d000 - Abort START": (
+            CommClosed("node-11:900", "0x55d0aa", "abort begun")
         ),
-        "node-11:900:950 [0] NCCL INFO NET/Plugin : No plugin found (libnccl-net.so), using internal implementation": (
-            Benign("nccl-no-plugin")
-        ),
-        "node-11:900:950 [0] NCCL INFO TUNER/Plugin: Could not find: libnccl-tuner.so.": Benign("nccl-no-plugin"),
-        "node-11:900:950 [0] NCCL INFO AllReduce: opCount dead sendbuff 0x7f00": Benign("nccl-op-count"),
     },
     rejects=(
-        "node-11:900:950 [0] NCCL INFO NET/Plugin: Loaded net plugin IBext (v8)",
-        "node-11:900:950 [0] NCCL INFO AllReduce: opCount 1f sendbuff 0x7f00",
+        "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nRanks 16 cudaDev 3 busId 5d000 - Destroy START",
+        "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nranks 16 cudaDev 3 busId 5d000 - Init COMPLETE",
     ),
 )
-def nccl_chatter(found: Any) -> Benign:
-    """NCCL looked for an optional plugin and works without; or its operation counter happens to read `dead` in hex."""
-    return Benign("nccl-no-plugin" if found["plugin"] else "nccl-op-count")
+def comm_closed(found: Any) -> CommClosed:
+    """A communicator was aborted (by a watchdog or on purpose), destroyed in order, or revoked (2.30). An abort's START
+    (2.28) without its COMPLETE hangs in the abort. In 2.30 only `NCCL_DEBUG_SUBSYS` shows aborts and destroys."""
+    return CommClosed(found["process"], found["comm"], "abort begun" if found["begun"] else found["how"].lower())
 
 
-PATTERNS = (comm_init, comm_closed, nccl_chatter, *nccl_faults.PATTERNS)
+PATTERNS = (comm_init, comm_torn, comm_closed, *nccl_setup.PATTERNS, *nccl_faults.PATTERNS)

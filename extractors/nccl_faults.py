@@ -12,6 +12,10 @@ from extractors.signal import Fault
 WARN = r"(?:\[[^\]]{19,32}\] )?[\w.-]+:\d+:\d+ \[-?\d+\] (?:[\w./-]+:\d+ )?(?:\(\w+\) )?NCCL WARN "
 
 
+SAID = f"(?:{WARN})?"
+"""A warning, or its text alone: PyTorch repeats it on the line after `Last error:`, behind the result code."""
+
+
 @pattern(
     "nccl",
     Nature.FAULT,
@@ -24,9 +28,9 @@ WARN = r"(?:\[[^\]]{19,32}\] )?[\w.-]+:\d+:\d+ \[-?\d+\] (?:[\w./-]+:\d+ )?(?:\(
         "Message truncated : received",
         "mismatch in info from procs",
     ),
-    regex=WARN + r"(?P<what>Bootstrap ?: no socket interface found|NET/Socket ?: No usable listening interface found"
-    r"|Duplicate GPU detected|Mismatched NCCL version detected|Message truncated ?: received"
-    r"|Bootstrap Root ?: mismatch in info from procs)",
+    regex=SAID + r"(?P<what>Bootstrap ?: no socket interface found|NET/Socket ?: No usable listening interface found"
+    r"|Duplicate GPU detected(?= ?: rank \d)|Mismatched NCCL version detected(?= ?: rank \d)"
+    r"|Message truncated ?: received(?= \d+ bytes)|Bootstrap Root ?: mismatch in info from procs)",
     samples={
         "node-11:900:950 [3] misc/socket.cc:460 NCCL WARN Bootstrap : no socket interface found": (
             Fault("nccl_misconfigured", "Bootstrap : no socket interface found")
@@ -46,8 +50,14 @@ WARN = r"(?:\[[^\]]{19,32}\] )?[\w.-]+:\d+:\d+ \[-?\d+\] (?:[\w./-]+:\d+ )?(?:\(
         "node-11:900:950 [0] misc/socket.cc:50 NCCL WARN Message truncated : received 8 bytes instead of 4": (
             Fault("nccl_misconfigured", "Message truncated : received")
         ),
+        "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 5d000": (
+            Fault("nccl_misconfigured", "Duplicate GPU detected")
+        ),
     },
-    rejects=("node-11:900:950 [0] NCCL INFO Bootstrap: Using eth0:10.1.0.4<0>",),
+    rejects=(
+        "node-11:900:950 [0] NCCL INFO Bootstrap: Using eth0:10.1.0.4<0>",
+        "Duplicate GPU detected, so I pin each rank",
+    ),
 )
 def nccl_misconfigured(found: Any) -> Fault:
     """The ranks can't agree or have no interface: NCCL_SOCKET_IFNAME, device pinning, versions, group sizes."""
@@ -59,7 +69,7 @@ def nccl_misconfigured(found: Any) -> Fault:
     Nature.FAULT,
     role=Role.ROOT,
     hints=("async fatal event", "Got completion from peer"),
-    regex=WARN + r"NET/IB ?: (?:(?P<device>\w+)(?::\d+)? (?P<event>async fatal event)"
+    regex=SAID + r"NET/IB ?: (?:(?P<device>\w+)(?::\d+)? (?P<event>async fatal event)"
     r"|Got completion from peer[^\n]*?status=(?P<status>\d+)[^\n]*?(?:hca (?P<hca>\w+))?$)",
     samples={
         "node-11:900:950 [3] transport/net_ib.cc:122 NCCL WARN NET/IB : mlx5_4:1 async fatal event: local work queue "
@@ -70,6 +80,12 @@ def nccl_misconfigured(found: Any) -> Fault:
         ),
         "node-11:900:950 [3] transport/net_ib.cc:1101 NCCL WARN NET/IB : Got completion from peer 10.1.0.7<53412> with "
         "status=5 opcode=0 len=0 vendor err 244 (Recv)": Fault("fabric_error", "completion with status 5"),
+        "[2031-03-14 09:00:00] node-11:900:950 [3] transport/net_ib.cc:610 (ncclIbAsyncThreadMain) NCCL WARN NET/IB : "
+        "mlx5_4:1 async fatal event: local catastrophic error": (
+            Fault("fabric_error", "async fatal event", entity="mlx5_4")
+        ),
+        "NET/IB: Got completion from peer 10.1.0.7<53412> with status=12 opcode=0 len=0 vendor err 129 (Send) hca "
+        "mlx5_2": Fault("fabric_error", "completion with status 12", entity="mlx5_2"),
     },
     rejects=("node-11:900:950 [3] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.1.0.4<0>",),
 )
@@ -85,7 +101,9 @@ def fabric_error(found: Any) -> Fault:
     Nature.FAULT,
     role=Role.CASCADE,
     hints=("Connection closed by remote peer", "exceeded error retry count", "ncclRemoteError"),
-    regex=r"(?:" + WARN + r"(?:\w+: )?(?:(?P<closed>Connection closed by remote peer)(?: (?P<peer>[^\s<]+))?"
+    regex=r"(?:(?:"
+    + WARN
+    + r"(?:\w+: )?|socket\w+: )(?:(?P<closed>Connection closed by remote peer)(?: (?P<peer>[^\s<]+))?"
     r"|connect to (?P<address>\S+) returned [\w ]+, (?P<refused>exceeded error retry count))"
     r"|(?P<remote>ncclRemoteError): )",
     samples={
@@ -102,8 +120,14 @@ def fabric_error(found: Any) -> Fault:
         "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.": (
             Fault("peer_lost", "ncclRemoteError")
         ),
+        "socketProgress: Connection closed by remote peer node-12.local<41234>": (
+            Fault("peer_lost", "Connection closed by remote peer", entity="node-12.local")
+        ),
     },
-    rejects=("node-11:900:950 [3] NCCL INFO Connection closed by remote peer is what I expect",),
+    rejects=(
+        "node-11:900:950 [3] NCCL INFO Connection closed by remote peer is what I expect",
+        "curl: Connection closed by remote peer",
+    ),
 )
 def nccl_peer_lost(found: Any) -> Fault:
     """The other end of a NCCL socket went away or never listened: look for that process's own error."""
@@ -180,6 +204,39 @@ def nccl_error(found: Any) -> Fault:
     return Fault("nccl_error", found["what"].strip(), found["type"])
 
 
+@pattern(
+    "nccl",
+    Nature.FAULT,
+    role=Role.CASCADE,
+    hints=(
+        "ncclUnhandledCudaError: ",
+        "ncclSystemError: ",
+        "ncclInternalError: ",
+        "ncclInvalidArgument: ",
+        "ncclInvalidUsage: ",
+    ),
+    regex=r"(?P<code>nccl(?:UnhandledCudaError|SystemError|InternalError|InvalidArgument|InvalidUsage)): (?=[A-Z])",
+    samples={
+        "ncclUnhandledCudaError: Call to CUDA function failed.": Fault("nccl_error", "ncclUnhandledCudaError"),
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.": (
+            Fault("nccl_error", "ncclSystemError")
+        ),
+        "ncclInternalError: Internal check failed.": Fault("nccl_error", "ncclInternalError"),
+        "ncclInvalidArgument: Invalid value for an argument.": Fault("nccl_error", "ncclInvalidArgument"),
+        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.": (
+            Fault("nccl_error", "ncclInvalidUsage")
+        ),
+    },
+    rejects=(
+        "case ncclSystemError: return 2;",
+        "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+    ),
+)
+def nccl_result(found: Any) -> Fault:
+    """The line below PyTorch's NCCL exception: what kind of call failed. The line after its `Last error:` says why."""
+    return Fault("nccl_error", found["code"])
+
+
 PATTERNS = (
     nccl_misconfigured,
     fabric_error,
@@ -187,4 +244,5 @@ PATTERNS = (
     nccl_cuda_failure,
     nccl_out_of_memory,
     nccl_error,
+    nccl_result,
 )

@@ -1,7 +1,10 @@
-"""OpenRLHF: the bars of its Ray PPO trainer and of its actor's optimiser (0.4 to 0.9). It prints no metrics line."""
+"""OpenRLHF: the bars of its Ray PPO trainer and of its actor's optimiser (0.4 to 0.9), and the
+step line of the newer ones (0.8 on)."""
+
+from typing import Any
 
 from extractors.pattern import Nature, pattern
-from extractors.trainer import PolicyProgress, StepProgress
+from extractors.trainer import PolicyProgress, StepCompleted, StepProgress
 from extractors.trainer_bars import bar_of
 
 _EPISODE = "Episode ["
@@ -47,6 +50,23 @@ def openrlhf_optimiser_bar(text: str) -> PolicyProgress | None:
     return None if found is None else PolicyProgress(found[2], found[3])
 
 
+@pattern(
+    "openrlhf",
+    Nature.PROGRESS,
+    hints=("✨ Global step ",),
+    regex=r"✨ Global step (\d+)(?: \[\w+\])?: \{",
+    samples={
+        "(PPOTrainer pid=5150) INFO 03-04 09:30:00 ppo_trainer.py:118] ✨ Global step 7: {'policy_loss': 0.25, "
+        "'reward': 0.5}": StepCompleted(7, None, None),
+        "✨ Global step 8 [replay]: {'policy_loss': 0.25}": StepCompleted(8, None, None),
+    },
+    rejects=("✨ Global step next", "the ✨ Global step 7: {'policy_loss': 0.25}"),
+)
+def openrlhf_step(found: Any) -> StepCompleted:
+    """A global step is done, with its measures as a dict."""
+    return StepCompleted(int(found[1]), None, None)
+
+
 def _round(text: str, start: str) -> tuple[int, int, int, int] | None:
     """(number of the round, rounds, done, total) of a bar `Episode [1/4]:  40%|████ | 8/20 [12:03<…`."""
     if not text.startswith(start):
@@ -59,4 +79,4 @@ def _round(text: str, start: str) -> tuple[int, int, int, int] | None:
     return int(number), int(of), bar[0], bar[1]
 
 
-PATTERNS = (openrlhf_episode_bar, openrlhf_optimiser_bar)
+PATTERNS = (openrlhf_episode_bar, openrlhf_optimiser_bar, openrlhf_step)

@@ -6,7 +6,7 @@ weighed against the lines behind it in the same block.
 
 from itertools import islice
 
-from extractors.clocks import HOUR_US
+from extractors.clocks import HOUR_US, MONTH_US
 from extractors.record import Observation
 
 UNTIMED = -1
@@ -41,7 +41,8 @@ class Ordering:
         return self._newest_us
 
     def _odd(self, found: list[Observation], number: int, newest: int | None) -> int:
-        """The effective time of a line without a time, of one that runs backwards, or far ahead."""
+        """The effective time of a line without a time, of one that runs backwards or far ahead, and of the first one:
+        no job prints a line a month before all others."""
         at_us = found[number].at_us
         if at_us == UNTIMED:
             return self._anchor_us if newest is None else newest
@@ -50,10 +51,11 @@ class Ordering:
             return newest
         following = [each.at_us for each in islice(found, number + 1, number + 1 + LOOKED_AHEAD)]
         timed = [later for later in following if later != UNTIMED]
-        if not runs_ahead(at_us, timed):
-            return at_us
-        self.late += 1
-        return newest if newest is not None else min(timed)
+        if runs_ahead(at_us, timed):
+            self.late += 1
+            return newest if newest is not None else min(timed)
+        far = [later for later in timed if later > at_us + MONTH_US]
+        return min(far) if newest is None and 2 * len(far) > len(timed) else at_us
 
 
 def runs_ahead(at_us: int, following: list[int]) -> bool:

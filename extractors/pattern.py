@@ -30,6 +30,23 @@ class Role(StrEnum):
     BENIGN = "benign"
 
 
+class Form:
+    """A regex that is compiled when it is first asked: most patterns never are in one run, and all of them would take
+    a tenth of a second at its start. pattern is its text."""
+
+    __slots__ = ("_compiled", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._compiled: Any = None
+
+    def match(self, text: str) -> Any:
+        """The match at the start of the text, or None. Raises TimeoutError on a hostile line."""
+        if self._compiled is None:
+            self._compiled = regex_module.compile(self.pattern)
+        return self._compiled.match(text, timeout=REGEX_TIMEOUT_SECONDS)
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """One entry of the catalogue. `build` gets the regex match, or the payload where there is no regex; it may
@@ -43,14 +60,14 @@ class Pattern:
     samples: Mapping[str, Any]
     rejects: tuple[str, ...]
     role: Role | None = None
-    regex: Any = None
+    regex: Form | None = None
     doc: str = ""
 
     def read(self, text: str) -> Any:
         """The signal that the payload says, or None. Raises TimeoutError on a hostile line."""
         if self.regex is None:
             return self.build(text)
-        found = self.regex.match(text, timeout=REGEX_TIMEOUT_SECONDS)
+        found = self.regex.match(text)
         return None if found is None else self.build(found)
 
 
@@ -69,7 +86,7 @@ def pattern(
     The regex is matched from the start of the unwrapped payload. samples maps a raw line (with or without
     prefixes; with newlines where it spans lines) to its signal; rejects are look-alikes it must not read.
     """
-    compiled = None if regex is None else regex_module.compile(regex)
+    form = None if regex is None else Form(regex)
 
     def declare(build: Callable[[Any], Any]) -> Pattern:
         return Pattern(
@@ -81,7 +98,7 @@ def pattern(
             samples=samples,
             rejects=rejects,
             role=role,
-            regex=compiled,
+            regex=form,
             doc=(build.__doc__ or "").strip(),
         )
 

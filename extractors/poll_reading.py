@@ -15,7 +15,7 @@ from extractors.clocks import parse_iso
 from extractors.gpu import read_gpus
 from extractors.iris import read_iris_state
 from extractors.kubernetes import read_kubernetes_state, read_pods
-from extractors.polls import PollRecord, PollSignal, Said, SyncPolled, unusable
+from extractors.polls import PollRecord, PollSignal, Said, SyncPolled, failed, unusable
 from extractors.processes import read_processes
 from extractors.quoting import quote
 from extractors.ray_jobs import read_ray_job_state
@@ -95,10 +95,22 @@ def read_state(record: PollRecord) -> tuple[Said, ...]:
     return (unusable(record, "a job state"),)
 
 
+_NOT_PULLED = re.compile(
+    r"^\[ray\] REFUSING to mirror|^\[sync\] cannot read |^\[finelog\] [^\n]{0,200}\(rc=[1-9]"
+    r"|hit the --finelog-lines cap"
+)
+"""What sync_rl_logs.py prints, with exit 0, of what it left out: a folder of two jobs, an unreadable environment, a
+log fetch that failed, a log longer than it asked for."""
+
+
 def read_sync(record: PollRecord) -> tuple[Said, ...]:
     """A log sync: it worked, or what it did not pull can't be judged."""
     if record.error or record.exit != 0:
         return (unusable(record, "a finished sync"),)
+    lines = f"{record.stdout}\n{record.stderr}".splitlines()
+    missed = next((line for line in lines if _NOT_PULLED.search(line)), "")
+    if missed:
+        return (failed(record, f"it ended with exit 0 but did not pull all: {missed.strip()}"[:300], missed),)
     return (Said(SyncPolled(record.elapsed_ms / 1000)),)
 
 

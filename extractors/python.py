@@ -172,14 +172,18 @@ def _said_cause(name: str, message: str) -> str:
     "python",
     Nature.FAULT,
     role=Role.EITHER,
-    hints=("PicklingError: Can't pickle", "No module named 'pydantic_compat"),
-    regex=r"(?:(?:_?pickle\.)?PicklingError: Can't pickle <class '[\w.]*RayTaskError\((?P<inner>\w+)\)'>"
+    hints=("PicklingError: Can't pickle", "No module named 'pydantic_compat", "UnserializableException: "),
+    regex=r"(?:(?:ray\.exceptions\.)?(?P<unbuilt>UnserializableException): "
+    r"|(?:_?pickle\.)?PicklingError: Can't pickle <class '[\w.]*RayTaskError\((?P<inner>\w+)\)'>"
     r"|ModuleNotFoundError: No module named '(?P<module>pydantic_compat)[^']*')",
     samples={
         "_pickle.PicklingError: Can't pickle <class 'ray.exceptions.RayTaskError(EngineDeadError)'>: attribute lookup "
         "failed": Fault("engine_dead", "an unpicklable exception hides it", "EngineDeadError"),
         "pickle.PicklingError: Can't pickle <class 'ray.exceptions.RayTaskError(ValueError)'>: it's not the same "
         "object": (Fault("python_exception", "an unpicklable exception hides it", "ValueError")),
+        "ray.exceptions.UnserializableException: Failed to deserialize exception. Refer to https://docs.ray.io": (
+            Fault("python_exception", "an exception that can't be unpickled hides the cause", "UnserializableException")
+        ),
         "ModuleNotFoundError: No module named 'pydantic_compat'": (
             Fault("python_exception", "an exception that can't be unpickled hides the cause", "ModuleNotFoundError")
         ),
@@ -188,8 +192,9 @@ def _said_cause(name: str, message: str) -> str:
 )
 def masked_exception(found: Any) -> Fault:
     """An exception that could not travel between processes and hides the one it carries: that one is the cause."""
-    if found["module"]:
-        return Fault("python_exception", "an exception that can't be unpickled hides the cause", "ModuleNotFoundError")
+    if found["module"] or found["unbuilt"]:
+        mask = found["unbuilt"] or "ModuleNotFoundError"
+        return Fault("python_exception", "an exception that can't be unpickled hides the cause", mask)
     inner = found["inner"]
     return Fault(_MASKED.get(inner, "python_exception"), "an unpicklable exception hides it", inner)
 

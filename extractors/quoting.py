@@ -18,9 +18,9 @@ _SECRET = re.compile(
     r"(?P<hide>[A-Za-z0-9_\-./+=~%]{12,})"
     r"|(?:password|passwd|pwd|secret)\\{0,4}[\"']?\s{0,8}[:=]\s{0,8}\\{0,4}[\"']?(?P<short>[^\s\"'\\,;&\[]{4,})"
     r"|://(?P<user>[^/\s:@]{0,256}:[^\s@/\"']{1,256}@)"
-    r"|\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
+    r"|(?:hf_[A-Za-z0-9]{16,}|\bsk-[A-Za-z0-9_-]{16,}|gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
     r"|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{20,}|dtn_[A-Za-z0-9]{16,}"
-    r"|AIza[A-Za-z0-9_-]{20,}|A[KS]IA[A-Z0-9]{12,}|eyJ[A-Za-z0-9_-]{10,8192}\.[A-Za-z0-9_-]{10,}[A-Za-z0-9_.-]*)"
+    r"|AIza[A-Za-z0-9_-]{20,}|A[KS]IA[A-Z0-9]{12,}|\beyJ[A-Za-z0-9_-]{10,8192}\.[A-Za-z0-9_-]{10,}[A-Za-z0-9_.-]*)"
 )
 _NEEDLES = (
     *("auth", "bearer", "key", "secret", "passw", "passphrase", "pwd", "token", "signature", "credential", "://"),

@@ -1,13 +1,13 @@
 """Ray: actors and workers that died, and why, as its exceptions, its driver and its raylets say.
 
 Serves gate A (the actor-death record). A driver learns of a death after it happened: what the dead process printed
-itself stands earlier. Nodes, memory and starts are in `ray_nodes`, the memory report in `ray_memory`, the rest in
-`ray_benign`.
+itself stands earlier. Nodes, memory and starts are in `ray_nodes`, the memory report in `ray_memory`, lost objects in
+`ray_objects`, the event files in `ray_events`, the rest in `ray_benign`.
 """
 
 from typing import Any
 
-from extractors import ray_benign, ray_memory, ray_nodes
+from extractors import ray_benign, ray_events, ray_memory, ray_nodes, ray_objects
 from extractors.pattern import Nature, Role, pattern
 from extractors.ray_lines import CPP, EXCEPTION, FAULTY_EXIT, INTENDED_EXIT
 from extractors.signal import Benign, Fault
@@ -17,9 +17,13 @@ from extractors.signal import Benign, Fault
     "ray",
     Nature.FAULT,
     role=Role.EITHER,
-    hints=("ActorDiedError: ", "RayActorError: "),
-    regex=EXCEPTION + r"(?P<type>ActorDiedError|RayActorError): (?![^\n]*INTENDED_)(?![^\n]*killed by `ray\.kill`)"
-    r"(?![^\n]*(?:node|owner) has died)(?P<what>[^\n.,]{0,120})",
+    hints=("ActorDiedError: ", "RayActorError: ", "The actor died because of an error raised in its creation task"),
+    regex=r"(?:"
+    + EXCEPTION
+    + r"(?P<type>ActorDiedError|RayActorError): (?=[^\n])|(?=The actor died because of an error raised in its creation "
+    r"task))(?![^\n]*INTENDED_)(?![^\n]*killed by `ray\.kill`)(?![^\n]*(?:node|owner) has died)"
+    r"(?![^\n]*(?:The actor is temporarily unavailable|cancelled before it started running))"
+    r"(?P<what>[^\n.,]{0,120})",
     samples={
         "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.": (
             Fault("actor_died", "The actor died unexpectedly before finishing this task", "ActorDiedError")
@@ -28,15 +32,19 @@ from extractors.signal import Benign, Fault
         "ray::FSDPPolicyWorkerBase.__init__() (pid=900, ip=10.1.0.4)": (
             Fault("actor_died", "The actor died because of an error raised in its creation task", "RayActorError")
         ),
+        "The actor died because of an error raised in its creation task, ray::RefWorker.__init__() (pid=900)": (
+            Fault("actor_died", "The actor died because of an error raised in its creation task")
+        ),
     },
     rejects=(
         "ray.exceptions.ActorDiedError: The actor is dead because it was killed by `ray.kill`.",
         "except ray.exceptions.ActorDiedError: pass",
+        "ray.exceptions.ActorDiedError: The actor never ran - it was cancelled before it started running.",
     ),
 )
 def actor_died(found: Any) -> Fault:
     """A caller got the exception of a dead actor (Ray 2.40 to 2.60). Its own last words are in its worker's files."""
-    return Fault("actor_died", found["what"], found["type"])
+    return Fault("actor_died", found["what"], found["type"] or "")
 
 
 @pattern(
@@ -73,6 +81,11 @@ def dead_actor_class(found: Any) -> Fault:
         "(1) The process is killed by SIGKILL by OOM killer due to high memory usage.": (
             Fault("actor_died", "SYSTEM_ERROR: Worker unexpectedly exits with a connection error code 2")
         ),
+        "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: "
+        "Worker unexpectedly exits with a connection error code 2. End of file. Some common causes include: (1) the "
+        "process was killed by the OOM killer due to high memory usage": (
+            Fault("actor_died", "SYSTEM_ERROR: Worker unexpectedly exits with a connection error code 2")
+        ),
         "The actor is dead because its worker process has died. Worker exit type: USER_ERROR": (
             Fault("actor_died", "USER_ERROR")
         ),
@@ -96,9 +109,16 @@ def actor_process_died(found: Any) -> Fault:
     "ray",
     Nature.FAULT,
     role=Role.CASCADE,
-    hints=("owner has died", "ActorUnavailableError: ", "OwnerDiedError: "),
+    hints=(
+        "owner has died",
+        "The object's owner has exited",
+        "ActorUnavailableError: ",
+        "OwnerDiedError: ",
+        "temporarily unavailable",
+    ),
     regex=EXCEPTION + r"?(?:(?:ActorDiedError|RayActorError): )?(?P<what>The actor died because its owner has died"
-    r"|ActorUnavailableError|OwnerDiedError)\b",
+    r"|The actor is temporarily unavailable|The object's owner has exited"
+    r"|(?:ActorUnavailableError|OwnerDiedError)(?=: ))",
     samples={
         "ray.exceptions.ActorDiedError: The actor died because its owner has died. Owner Id: 01000000ffff Owner Ip "
         "address: 10.1.0.4": Fault("actor_died", "The actor died because its owner has died"),
@@ -106,6 +126,12 @@ def actor_process_died(found: Any) -> Fault:
         "have been executed on the actor.": Fault("actor_died", "ActorUnavailableError"),
         "ray.exceptions.OwnerDiedError: Failed to retrieve object 00ffaa. The object's owner has exited.": (
             Fault("actor_died", "OwnerDiedError")
+        ),
+        "The object's owner has exited. This is the Python worker that first created the ObjectRef via `.remote()`.": (
+            Fault("actor_died", "The object's owner has exited")
+        ),
+        "ray.exceptions.RayActorError: The actor is temporarily unavailable: IOError: the connection is gone": (
+            Fault("actor_died", "The actor is temporarily unavailable")
         ),
     },
     rejects=("The pet's owner has died", "OwnerDiedError is raised when an owner exits"),
@@ -188,7 +214,12 @@ def worker_exited(found: Any) -> Fault:
 @pattern(
     "ray",
     Nature.BENIGN,
-    hints=("INTENDED_USER_EXIT", "INTENDED_SYSTEM_EXIT", "killed by `ray.kill`"),
+    hints=(
+        "INTENDED_USER_EXIT",
+        "INTENDED_SYSTEM_EXIT",
+        "killed by `ray.kill`",
+        "was cancelled before it started running",
+    ),
     regex=CPP
     + r"(?:"
     + EXCEPTION
@@ -198,7 +229,8 @@ def worker_exited(found: Any) -> Fault:
     + INTENDED_EXIT
     + r"|Worker exit type: "
     + INTENDED_EXIT
-    + r"|The actor is dead because it was (?P<kill>killed by `ray\.kill`))",
+    + r"|The actor is dead because it was killed by `ray\.kill`"
+    r"|[^\n{\"]{0,160}?The actor never ran - it was cancelled before it started running)",
     samples={
         "[2031-03-14 09:10:01,714 I 99 99] (raylet) worker_pool.cc:801: Worker da9195d1 with pid 4242 exited, exit "
         "type "
@@ -208,41 +240,13 @@ def worker_exited(found: Any) -> Fault:
         "ray.exceptions.ActorDiedError: The actor is dead because it was killed by `ray.kill`.": (
             Benign("intended-exit")
         ),
+        "The actor never ran - it was cancelled before it started running.": Benign("intended-exit"),
     },
     rejects=("SYSTEM_ERROR is no INTENDED_USER_EXIT", "Worker da9195d1 with pid 4242 exited, exit type SYSTEM_ERROR"),
 )
 def intended_exit(found: Any) -> Benign:
-    """A worker or actor ended because somebody meant it: idle, exit(), ray.kill()."""
+    """A worker or actor ended because somebody meant it: idle, exit(), ray.kill(), a cancelled start."""
     return Benign("intended-exit")
-
-
-@pattern(
-    "ray",
-    Nature.FAULT,
-    role=Role.EITHER,
-    hints=("ObjectLostError: ", "ObjectReconstructionFailed", "ObjectFetchTimedOutError: ", "GetTimeoutError: "),
-    regex=EXCEPTION + r"(?:(?P<lost>ObjectLostError|ObjectReconstructionFailed\w*|ObjectFetchTimedOutError)"
-    r"|(?P<slow>GetTimeoutError)): ",
-    samples={
-        "ray.exceptions.ObjectLostError: Failed to retrieve object 00ffaa. All copies of 00ffaa have been lost due to "
-        "node failure.": Fault("object_lost", "", "ObjectLostError"),
-        "ray.exceptions.ObjectReconstructionFailedError: Failed to retrieve object 00ffaa.": (
-            Fault("object_lost", "", "ObjectReconstructionFailedError")
-        ),
-        "ray.exceptions.ObjectFetchTimedOutError: Failed to retrieve object 00ffaa.": (
-            Fault("object_lost", "", "ObjectFetchTimedOutError")
-        ),
-        "ray.exceptions.GetTimeoutError: Get timed out: some object(s) not ready.": (
-            Fault("ray_get_timeout", "", "GetTimeoutError")
-        ),
-    },
-    rejects=("ObjectLostError", "ray.exceptions.ObjectFreedError: the object was freed"),
-)
-def object_not_had(found: Any) -> Fault:
-    """An object was lost with its node, or a call was not answered within the time its caller gave it."""
-    if found["lost"]:
-        return Fault("object_lost", "", found["lost"])
-    return Fault("ray_get_timeout", "", "GetTimeoutError")
 
 
 PATTERNS = (
@@ -253,8 +257,9 @@ PATTERNS = (
     worker_crashed,
     worker_exited,
     intended_exit,
-    object_not_had,
+    *ray_objects.PATTERNS,
     *ray_nodes.PATTERNS,
+    *ray_events.PATTERNS,
     *ray_memory.PATTERNS,
     *ray_benign.PATTERNS,
 )

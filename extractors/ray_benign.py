@@ -6,6 +6,9 @@ from extractors.pattern import Nature, pattern
 from extractors.ray_lines import CPP
 from extractors.signal import Benign, Teardown
 
+_TELEMETRY = r"(?:\[\w+\] )?(?:File: \S+ )?"
+"""How OpenTelemetry's own logger begins its lines."""
+
 
 @pattern(
     "ray",
@@ -24,6 +27,9 @@ from extractors.signal import Benign, Teardown
             Teardown("ray stop ends its processes")
         ),
         "2031-03-14 09:59:05,575\tSUCC scripts.py:1335 -- Stopped all 6 Ray processes.": (
+            Teardown("ray stop ends its processes")
+        ),
+        "2031-03-14 09:59:05,575\tWARN scripts.py:1328 -- Stopped only 4 out of 6 Ray processes. Set `-v`": (
             Teardown("ray stop ends its processes")
         ),
         "Did not find any active Ray processes.": Teardown("ray stop ends its processes"),
@@ -46,7 +52,11 @@ def ray_stopped(found: Any) -> Teardown:
         "[Periodic Exporting Metric Reader]",
     ),
     regex=CPP + r"(?:Export metrics to agent failed|Failed to export metrics to the metrics agent"
-    r"|\[OTLP METRIC GRPC Exporter\] Export\(\) failed|\[Periodic Exporting Metric Reader\] Collect)",
+    r"|"
+    + _TELEMETRY
+    + r"\[OTLP METRIC GRPC Exporter\] Export\(\) failed|"
+    + _TELEMETRY
+    + r"\[Periodic Exporting Metric Reader\] Collect)",
     samples={
         "[2031-03-14 09:30:50,059 E 900 950] core_worker.cc:2011: Export metrics to agent failed: RpcError: rpc_code: "
         "14": (Benign("metrics-agent-rpc")),
@@ -55,6 +65,9 @@ def ray_stopped(found: Any) -> Teardown:
         "[2031-03-14 09:30:50,059 E 900 950] metrics.cc:80: Failed to export metrics to the metrics agent. Result: "
         "14": (Benign("metrics-agent-rpc")),
         "[OTLP METRIC GRPC Exporter] Export() failed: deadline": Benign("metrics-agent-rpc"),
+        "[Error] File: otlp_grpc.cc:87 [OTLP METRIC GRPC Exporter] Export() failed with status_code: 14": (
+            Benign("metrics-agent-rpc")
+        ),
         "[Periodic Exporting Metric Reader] Collect failed": Benign("metrics-agent-rpc"),
     },
     rejects=("I read 'Export metrics to agent failed' in the log",),

@@ -15,13 +15,13 @@ from extractors.signal import Fault
         "has been marked dead because",
         "has been marked as dead",
         "its node has died",
-        "NodeDiedError",
-        "RAY_NODE_REMOVED",
+        "NodeDiedError: ",
+        "mistakenly been marked as dead by the GCS",
     ),
     regex=CPP + r"(?:The node with node id: \w+ and address: (?P<address>[\d.a-f:]+) [^\n]*?has been marked dead"
     r"|This node has been marked as dead|" + EXCEPTION + r"?NodeDiedError: "
-    r"|" + EXCEPTION + r"?(?:(?:ActorDiedError|RayActorError): )?The actor died because its node has died\."
-    r"|\{[^\n]*\"label\": ?\"RAY_NODE_REMOVED\")",
+    r"|(?:\[Timeout\] )?Exiting because this node manager has mistakenly been marked as dead by the GCS"
+    r"|" + EXCEPTION + r"?(?:(?:ActorDiedError|RayActorError): )?The actor died because its node has died\.)",
     samples={
         "The node with node id: 77ab01 and address: 10.1.0.7 and node name: 10.1.0.7 has been marked dead because the "
         "detector has missed too many heartbeats from it.": Fault("node_died", "a node was lost", entity="10.1.0.7"),
@@ -30,7 +30,8 @@ from extractors.signal import Fault
         ),
         "The actor died because its node has died. Node Id: 77ab01": Fault("node_died", "a node was lost"),
         "ray.exceptions.NodeDiedError: The node died.": Fault("node_died", "a node was lost"),
-        '{"severity": "ERROR", "label": "RAY_NODE_REMOVED", "time": "1930000000", "message": "node removed"}': (
+        "[2031-03-14 09:10:01,714 C 99 99] (raylet) node_manager.cc:1020: [Timeout] Exiting because this node manager "
+        "has mistakenly been marked as dead by the GCS: GCS failed to check the health of this node for 5 times.": (
             Fault("node_died", "a node was lost")
         ),
     },
@@ -45,9 +46,9 @@ def node_died(found: Any) -> Fault:
     "ray",
     Nature.FAULT,
     role=Role.EITHER,
-    hints=("Raylet is terminated.", "The raylet exited immediately", "LocalRayletDiedError", "RAYLET_MARKED_DEAD"),
+    hints=("Raylet is terminated.", "The raylet exited immediately", "LocalRayletDiedError: "),
     regex=CPP + r"(?:Raylet is terminated\. Termination is unexpected|The raylet exited immediately because"
-    r"|" + EXCEPTION + r"?LocalRayletDiedError: |\{[^\n]*\"label\": ?\"RAYLET_MARKED_DEAD\")",
+    r"|" + EXCEPTION + r"?LocalRayletDiedError: )",
     samples={
         "(raylet, ip=10.1.0.7) Raylet is terminated. Termination is unexpected. Possible reasons include: (1) SIGKILL "
         "by "
@@ -55,9 +56,6 @@ def node_died(found: Any) -> Fault:
         "[2031-03-14 09:10:01,714 E 99 99] (raylet) agent_manager.cc:84: The raylet exited immediately because the Ray "
         "agent failed. The raylet fate shares with the agent.": Fault("raylet_died", "a raylet ended unexpectedly"),
         "ray.exceptions.LocalRayletDiedError: The task's local raylet died. Check raylet.out for more information.": (
-            Fault("raylet_died", "a raylet ended unexpectedly")
-        ),
-        '{"severity": "ERROR", "label": "RAYLET_MARKED_DEAD", "time": "1930000000", "message": "raylet marked dead"}': (
             Fault("raylet_died", "a raylet ended unexpectedly")
         ),
     },
@@ -72,7 +70,7 @@ def raylet_died(found: Any) -> Fault:
     "ray",
     Nature.FAULT,
     role=Role.ROOT,
-    hints=("due to memory pressure (OOM)", "running low on memory", "exceeds the memory usage threshold"),
+    hints=("due to memory pressure (OOM)", "node running low on memory", "Memory on the node (IP: "),
     regex=CPP
     + r"(?:"
     + EXCEPTION
@@ -99,8 +97,12 @@ def raylet_died(found: Any) -> Fault:
         "threshold of 0.95. Ray killed this worker": (
             Fault("memory_monitor_kill", "1253.91 of 1303.85 GB in use", entity="10.1.0.7")
         ),
-        "Memory on the node (IP: 10.1.0.7, ID: 77ab01) was 1253.91GB used / 1303.85GB limit (0.95), which exceeds the "
-        "memory usage threshold": Fault("memory_monitor_kill", "1253.91 of 1303.85 GB in use", entity="10.1.0.7"),
+        "Memory on the node (IP: 10.1.0.7, ID: 77ab01) was 1253.91GB used / 1303.85GB limit (0.95)": (
+            Fault("memory_monitor_kill", "1253.91 of 1303.85 GB in use", entity="10.1.0.7")
+        ),
+        "2 worker(s) were killed due to the node running low on memory.": (
+            Fault("memory_monitor_kill", "2 worker(s) were killed due to the node running low on memory")
+        ),
     },
     rejects=(
         "[2031-03-14 09:10:01,014 E 99 99] (raylet) node_manager.cc:3277: 0 Workers (tasks / actors) killed due to "

@@ -105,11 +105,15 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """The observations of one job up to a tick, in order: the unit that travels through the flow."""
+    """The observations of one job up to a tick, in order: the unit that travels through the flow.
+
+    partial says that more of the same ten seconds follows, so that it is folded but nothing is judged yet.
+    """
 
     job: str
     tick: Tick
     observations: tuple[Observation, ...] = ()
+    partial: bool = False
 
 
 class SourceSeen(msgspec.Struct, frozen=True):

@@ -25,6 +25,13 @@ class Benign(msgspec.Struct, frozen=True):
     count: int = 1
 
 
+class Noted(msgspec.Struct, frozen=True):
+    """A line that says how the job is set up or fares, and that no rule weighs. kind is a hyphenated name."""
+
+    kind: str
+    count: int = 1
+
+
 class BringUp(msgspec.Struct, frozen=True):
     """A step of coming up (staging, Ray joins, engines loading). what is a short noun phrase."""
 

@@ -91,6 +91,9 @@ def slurm_state(cell: str) -> tuple[JobState, str] | None:
     if found is None:
         return None
     word = COMPACT.get(found["word"], found["word"])
+    if cell.rstrip().endswith("+") and word not in STATES:
+        # A narrow column cuts the word: `OUT_OF_ME+`, `NODE_FAI+`.
+        word = next((whole for whole in STATES if len(word) > 3 and whole.startswith(word)), word)
     state = STATES.get(word)
     return None if state is None else (state, word)
 
@@ -110,15 +113,17 @@ class _Row:
 
 
 def _read_sacct(record: PollRecord) -> Said | None:
-    """`sacct -P`: the job's row, unless it says COMPLETED while a step of it failed (the script lost srun's code).
+    """`sacct`, as a rule with `-P`: the job's row, unless it says COMPLETED while a step of it failed (the script lost
+    srun's code).
 
     Of a job that was requeued the last row is the newest.
     """
     lines = record.stdout.splitlines()
-    fields, rows = _sacct_fields(record, lines)
+    printed = _with_bars(lines)
+    fields, rows = _sacct_fields(record, list(printed))
     if fields is None:
         return None
-    readable = [_Row(line, dict(zip(fields, line.rstrip("|").split("|"), strict=False))) for line in rows]
+    readable = [_Row(printed[line], dict(zip(fields, line.rstrip("|").split("|"), strict=False))) for line in rows]
     readable = [row for row in readable if row.said is not None]
     jobs = [row for row in readable if row.is_job]
     if not jobs:
@@ -142,6 +147,16 @@ def _sacct_fields(record: PollRecord, lines: Sequence[str]) -> tuple[list[str] |
     names = {"jobid": "JobID", "state": "State", "exitcode": "ExitCode", "jobname": "JobName"}
     fields = [names.get(name.partition("%")[0].lower(), name) for name in asked[1].split(",")]
     return (fields if rows else None), rows
+
+
+def _with_bars(lines: Sequence[str]) -> dict[str, str]:
+    """The lines by their form with bars: without `-P` the columns are as wide as the rule under the header."""
+    rule = next((place for place, line in enumerate(lines) if re.fullmatch(r"-{2,}(?: -{2,})+ *", line)), None)
+    if not rule or "|" in lines[rule - 1]:
+        return {line: line for line in lines}
+    spans = [found.span() for found in re.finditer(r"-+", lines[rule])]
+    table = (lines[rule - 1], *lines[rule + 1 :])
+    return {"|".join(line[start:end].strip() for start, end in spans): line for line in table if line.strip()}
 
 
 def _failed_step(rows: Iterable[_Row]) -> _Row | None:
@@ -202,7 +217,7 @@ def _read_squeue(record: PollRecord) -> Said | None:
         tried = cells if column is None else cells[column : column + 1]
         said = next(filter(None, map(slurm_state, tried)), None)
         if said is not None:
-            reason = re.search(r"\((?!None\))[A-Z]\w+\)\s*$", line)
+            reason = re.search(r"\((?!None\))[A-Za-z][^()]*\)\s*$", line)
             error = reason[0].strip("() ") if reason and said[0] is JobState.PENDING else ""
             found.append(Said(StatePolled(said[0], error=error), line))
     if found:

@@ -1,6 +1,7 @@
-"""What `py-spy dump` says (0.4.x), as text or `--json`. Serves gate A rules 5–6 and gate B (STARVED, ENGINE_LOST).
+"""What `py-spy dump` says (0.4.x), as text or `--json`, else faulthandler's file.
 
-The informative thread is the active one: a MainThread idling in Ray's main_loop is normal.
+Serves gate A rules 5–6 and gate B (STARVED, ENGINE_LOST). The informative thread is the active one: a MainThread idling
+in Ray's main_loop is normal.
 """
 
 import re
@@ -10,7 +11,8 @@ from typing import Any
 import orjson
 from msgspec import structs
 
-from extractors.polls import PollRecord, Said, StacksPolled, Thread, failed, unusable
+from extractors.polls import PollRecord, Said, StacksPolled, Thread, failed, line_with, unusable
+from extractors.stack_files import read_faulthandler
 
 _PROCESS = re.compile(r"^Process (?P<pid>\d{1,10}): ?(?P<title>.*)$")
 _THREAD = re.compile(r"^Thread (?P<id>0x[0-9A-Fa-f]+|\d+)(?:/\S+)?(?: \((?P<status>[^)]*)\))?(?:: \"(?P<name>.*)\")?$")
@@ -31,7 +33,7 @@ def read_stacks(record: PollRecord) -> tuple[Said, ...]:
     refused = next((line for line in lines if line.startswith(_REFUSED)), "")
     if refused:
         return (failed(record, refused.strip()[:300], refused), *dumps)
-    return dumps or (unusable(record, "a stack dump"),)
+    return dumps or _read_faulthandler(record) or (unusable(record, "a stack dump"),)
 
 
 def _read_text(record: PollRecord) -> tuple[Said, ...]:
@@ -51,6 +53,17 @@ def _read_text(record: PollRecord) -> tuple[Said, ...]:
             frames.append(frame["frame"])
             dumps[-1][2][-1] = structs.replace(dumps[-1][2][-1], frames=tuple(frames))
     return tuple(_dump(record, *dump) for dump in dumps if dump[2])
+
+
+def _read_faulthandler(record: PollRecord) -> tuple[Said, ...]:
+    """Python's own dump of one process, as `cat` shows its file."""
+    threads = list(read_faulthandler(record.stdout))
+    if not threads:
+        return ()
+    function, _, place = threads[-1].frames[0].rpartition(" (")
+    number = place.rstrip(")").rpartition(":")[2]
+    line = line_with(record.stdout, f"line {number} in {function}")
+    return (Said(StacksPolled(record.target, _asked_pid(record), "", tuple(threads[:THREADS_LIMIT])), line),)
 
 
 def _read_json(record: PollRecord) -> tuple[Said, ...]:

@@ -97,6 +97,7 @@ _MILESTONES = (
     ("Starting Ray WORKER: ", "Ray worker starting"),
     ("Waiting for ", "Ray nodes awaited"),
     ("Single-node slice: skipping rendezvous", "single node"),
+    ("Rendezvous: ", "rendezvous named"),
     ("Found rendezvous: ", "rendezvous found"),
     ("Worker rank ", "Ray worker joined"),
     ("Launching MarinSkyRL training driver:", "driver launched"),
@@ -122,6 +123,8 @@ _MILESTONE_HINTS = tuple(f"] {start}" for start, _ in _MILESTONES if start not i
         "[task-runtime] Starting Ray WORKER: ray start --address=10.0.1.1:6379": BringUp("Ray worker starting"),
         "[task-runtime] Waiting for 8 Ray node(s) at 10.0.1.1:6379 (timeout 1800s)...": BringUp("Ray nodes awaited"),
         "[task-runtime] Single-node slice: skipping rendezvous and multi-node wait.": BringUp("single node"),
+        "[start_rl_iris_controller] Rendezvous: s3://b/run/ray_head.json": BringUp("rendezvous named"),
+        "[start_vllm_iris_controller] Starting Ray HEAD: ray start --head --port=6379": BringUp("Ray head starting"),
         "[task-runtime] Found rendezvous: {'head_ip': '10.0.1.1', 'port': 6379}": BringUp("rendezvous found"),
         "[task-runtime] Worker rank 5 joined Ray cluster at 10.0.1.1:6379; parking until the head finishes.": BringUp(
             "Ray worker joined"

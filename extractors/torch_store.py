@@ -161,8 +161,8 @@ def store_port_taken(found: Any) -> Fault:
         "recvValue failed on",
         "recvVector failed on",
     ),
-    regex=r"(?:\[c10d\] )?(?:Failed to check the \"should dump\" flag on TCPStore|sendBytes failed on SocketImpl"
-    r"|recv(?:Value|Vector) failed on)",
+    regex=r"(?:\[Rank \d+\] )?(?:\[c10d\] )?(?:Failed to check the \"should dump\" flag on TCPStore"
+    r"|sendBytes failed on SocketImpl|recv(?:Value|Vector) failed on)",
     samples={
         "[rank0]:[W314 09:00:04.114313172 ProcessGroupNCCL.cpp:1793] [PG ID 1 PG GUID 1(mesh_fsdp) Rank 0] Failed to "
         'check the "should dump" flag on TCPStore, (maybe TCPStore server has shut down too early), with error: Broken '

@@ -61,6 +61,31 @@ class ForwardEntered(msgspec.Struct, frozen=True):
     rank: int
 
 
+class Marker(StrEnum):
+    """A diagnostic that a policy rank or the driver prints on its way through a call."""
+
+    DRAIN_BARRIER = "drain_barrier"
+    DISPATCH_RENDEZVOUS = "dispatch_rendezvous"
+    MESH_DISPATCH = "mesh_dispatch"
+    EXPERTS_GROUPED = "experts_grouped"
+    EXPERTS_LOOPED = "experts_looped"
+    REPLAY_RESIDENT = "replay_resident"
+
+
+class RankMarker(msgspec.Struct, frozen=True):
+    """A rank (None: the driver, or not said) passed a marker. It tells where a call stands, and is no progress."""
+
+    marker: Marker
+    rank: int | None
+
+
+class EvaluationProgress(msgspec.Struct, frozen=True):
+    """Batches of the evaluation that are done."""
+
+    done: int
+    total: int | None
+
+
 class RolloutBatch(msgspec.Struct, frozen=True):
     """Collection of a step's groups began (groups: the required number) or completed (groups and seconds it took)."""
 
@@ -84,6 +109,19 @@ class WeightsUpdated(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class ExpertBlocksSynced(msgspec.Struct, frozen=True):
+    """The expert blocks of this step's weights reached the engines; seconds is the longest of its parts."""
+
+    step: int
+    seconds: float
+
+
+class CheckpointPart(msgspec.Struct, frozen=True):
+    """A part of a checkpoint is on storage (or, where said, is being written). what names it."""
+
+    what: str
+
+
 class CheckpointSaved(msgspec.Struct, frozen=True):
     """A complete checkpoint of this step is on storage."""
 
@@ -94,6 +132,19 @@ class Resumed(msgspec.Struct, frozen=True):
     """The step from which training goes on; 0 is a fresh run."""
 
     step: int
+
+
+class EpochLogged(msgspec.Struct, frozen=True):
+    """A trainer that counts no steps in its log lines printed its measures; epoch is a fraction of the data."""
+
+    epoch: float
+
+
+class BareBar(msgspec.Struct, frozen=True):
+    """A progress bar without a description: the trainer's own in stacks that print no other, or any loop's."""
+
+    done: int
+    total: int
 
 
 class StepsPlanned(msgspec.Struct, frozen=True):

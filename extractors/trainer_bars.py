@@ -1,4 +1,4 @@
-"""The trainer's progress bars: generation buffer, training steps, policy micro-batches.
+"""The trainer's progress bars: generation buffer, training steps, policy micro-batches, evaluation.
 
 Two forms of each: tqdm frames (` 19%|█▉  | 12/64 [1:30:12<6:30:11, 451.2s/it]`) and the newline form of MarinSkyRL's
 `utils/progress.py` (2026-07 on: `12/64 (19%) [5412s] | buffer qsize=3`). A bar proves that its process lives; only a
@@ -6,11 +6,12 @@ rise of its count is progress. High-volume: split, no regex.
 """
 
 from extractors.pattern import Nature, pattern
-from extractors.trainer import BufferProgress, PolicyProgress, StepProgress
+from extractors.trainer import BufferProgress, EvaluationProgress, PolicyProgress, StepProgress
 
 _BUFFER = "Generation Buffer Progress: "
 _STEPS = ("Training Step Progress: ", "Training Batches Processed: ")
 _POLICY = "Policy Train epoch ["
+_EVALUATION = "Evaluation Progress: "
 
 
 @pattern(
@@ -81,6 +82,24 @@ def policy_progress(text: str) -> PolicyProgress | None:
     return None if bar is None else PolicyProgress(bar[0], bar[1])
 
 
+@pattern(
+    "trainer",
+    Nature.HEARTBEAT,
+    hints=(_EVALUATION,),
+    samples={
+        "(skyrl_entrypoint pid=5150) \rEvaluation Progress:  25%|██▌       | 2/8 [10:20<31:00, 310.00s/it]": (
+            EvaluationProgress(2, 8)
+        ),
+        "Evaluation Progress: 3/8 (38%) [940s]": EvaluationProgress(3, 8),
+    },
+    rejects=("Evaluation Progress: promising", "My Evaluation Progress:  25%|██▌       | 2/8 [10:20<31:00]"),
+)
+def evaluation_progress(text: str) -> EvaluationProgress | None:
+    """The evaluation's bar, by batches: up to hours for long tasks. It restarts with each evaluation."""
+    bar = bar_of(text[text.rfind(_EVALUATION) + len(_EVALUATION) :]) if text.startswith(_EVALUATION) else None
+    return None if bar is None else EvaluationProgress(bar[0], bar[1])
+
+
 def bar_of(frame: str) -> tuple[int, int | None, float | None] | None:
     """(done, total, elapsed seconds) of one frame, after its description."""
     counts, _, clock = frame.partition(" [")
@@ -106,4 +125,4 @@ def _elapsed(clock: str) -> float | None:
     return seconds
 
 
-PATTERNS = (buffer_progress, step_progress, policy_progress)
+PATTERNS = (buffer_progress, step_progress, policy_progress, evaluation_progress)

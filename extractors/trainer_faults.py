@@ -117,13 +117,15 @@ def generation_stalled(found: Any) -> Fault:
     Nature.FAULT,
     role=Role.EITHER,
     hints=("terminating model actors and failing the training job",),
-    regex=r"(?:RuntimeError: )?((?:policy|ref|reference|critic)[\w/ ]*) timed out after (\d+) seconds; "
+    regex=r"(?:RuntimeError: )?((?:policy|ref|reference|critic)[\w/ ]*) timed out after (\d+)(?:\.\d+)? seconds; "
     r"terminating model actors",
     samples={
         "policy/ref/critic model initialization timed out after 1800 seconds; terminating model actors and failing "
         "the training job": Fault(
             "model_init_timeout", detail="timed out after 1800 s", entity="policy/ref/critic model initialization"
         ),
+        "policy model finalization timed out after 900.0 seconds; terminating model actors and failing the training "
+        "job": Fault("model_init_timeout", detail="timed out after 900 s", entity="policy model finalization"),
         "RuntimeError: reference model offload timed out after 900 seconds; terminating model actors and failing the "
         "training job": Fault("model_init_timeout", detail="timed out after 900 s", entity="reference model offload"),
     },
@@ -138,8 +140,8 @@ def model_init_timeout(found: Any) -> Fault:
     "trainer",
     Nature.FAULT,
     role=Role.EITHER,
-    hints=("DispatchPutTimeoutError: ",),
-    regex=r"(?:[\w.]+\.)?(DispatchPutTimeoutError): ([^\n]*?)(?: \(SKYRL_|$)",
+    hints=("DispatchPutTimeoutError",),
+    regex=r"(?:[\w.]+\.)?(DispatchPutTimeoutError)(?:: ([^\n]*?)(?: \(SKYRL_|$)|\s*$)",
     samples={
         "skyrl_train.distributed.dispatch.DispatchPutTimeoutError: ray.put() for dp chunk 1 did not return within 600s "
         "(SKYRL_DISPATCH_PUT_TIMEOUT_S).": Fault(
@@ -147,13 +149,14 @@ def model_init_timeout(found: Any) -> Fault:
             detail="ray.put() for dp chunk 1 did not return within 600s",
             exception="DispatchPutTimeoutError",
         ),
+        "DispatchPutTimeoutError": Fault("bounded_put_timeout", exception="DispatchPutTimeoutError"),
     },
     rejects=("raise DispatchPutTimeoutError: see the dispatcher",),
 )
 def bounded_put_timeout(found: Any) -> Fault:
     """The driver's bounded `ray.put` of a dispatch chunk did not return (MarinSkyRL, 2026-07 on): ranks of the later
     chunks never get their call. The full object store behind it may stand earlier."""
-    return Fault("bounded_put_timeout", detail=found[2][:DETAIL_CHARACTERS], exception=found[1])
+    return Fault("bounded_put_timeout", detail=(found[2] or "")[:DETAIL_CHARACTERS], exception=found[1])
 
 
 @pattern(

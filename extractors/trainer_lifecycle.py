@@ -15,7 +15,8 @@ _MILESTONES = (
     ("Initialized process group for RayActorGroup", "policy process group formed"),
     ("Initialized weight sync state for policy model", "weight sync ready"),
     ("Weight sync ready: policy_workers=", "weight sync ready"),
-    ("[weight-sync] Using master_addr=", "weight-sync group forming"),
+    ("Mesh Ranks: [", "policy mesh up"),
+    ("[weight-sync] ", "weight-sync group forming"),
     ("Generator startup complete", "trajectory runner ready"),
     ("Starting trajectory runner: implementation=", "trajectory runner starting"),
     ("Trajectory runner ready: implementation=", "trajectory runner ready"),
@@ -37,6 +38,12 @@ _MILESTONES = (
         "Initialized process group for RayActorGroup": BringUp("policy process group formed"),
         "Initialized weight sync state for policy model and inference engines.": BringUp("weight sync ready"),
         "Weight sync ready: policy_workers=16 inference_engines=4": BringUp("weight sync ready"),
+        "Mesh Ranks: [MeshRank(dp=0, sp=0, tp=0, pp=0, world_size=16, dp_size=16, pp_size=1)]": BringUp(
+            "policy mesh up"
+        ),
+        "[weight-sync] hostname=node-7": BringUp("weight-sync group forming"),
+        "[weight-sync] get_node_ip_address()=10.0.1.1": BringUp("weight-sync group forming"),
+        "[weight-sync] _global_node.node_ip_address=10.0.1.1": BringUp("weight-sync group forming"),
         "[weight-sync] Using master_addr=10.0.1.1, master_port=40123": BringUp("weight-sync group forming"),
         "Generator startup complete": BringUp("trajectory runner ready"),
         "Starting trajectory runner: implementation=HarborRunner": BringUp("trajectory runner starting"),

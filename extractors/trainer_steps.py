@@ -8,6 +8,7 @@ from typing import Any
 from extractors.pattern import Nature, pattern
 from extractors.trainer import (
     CheckpointSaved,
+    ExpertBlocksSynced,
     OptimizerStepped,
     RolloutBatch,
     StaleGroups,
@@ -95,6 +96,23 @@ def weights_updated(found: Any) -> WeightsUpdated:
 @pattern(
     "trainer",
     Nature.PROGRESS,
+    hints=("Expert-block sync: step=",),
+    regex=r"Expert-block sync: step=(\d+)((?: \w+_seconds=[\d.]+)+)",
+    samples={
+        "Expert-block sync: step=9 install_seconds=4.500 policy_seconds=12.250 receiver_seconds=11.750 "
+        "expert_seconds=9.000 dense_seconds=3.250": ExpertBlocksSynced(9, 12.25),
+    },
+    rejects=("Expert-block sync: step=9 begins",),
+)
+def expert_blocks_synced(found: Any) -> ExpertBlocksSynced:
+    """The experts of a mixture-of-experts model reached the engines block by block (2026-07 on), before
+    `Policy weights updated`. Its parts overlap."""
+    return ExpertBlocksSynced(int(found[1]), max(float(part.partition("=")[2]) for part in found[2].split()))
+
+
+@pattern(
+    "trainer",
+    Nature.PROGRESS,
     hints=("Successfully saved checkpoint for global_step_",),
     regex=r"Successfully saved checkpoint for global_step_(\d+)",
     samples={
@@ -104,7 +122,7 @@ def weights_updated(found: Any) -> WeightsUpdated:
     rejects=("Successfully saved checkpoint for global_step_latest",),
 )
 def checkpoint_saved(found: Any) -> CheckpointSaved:
-    """The trainer banked a complete checkpoint. `Saved trainer state to …` is one part of it and is not read."""
+    """The trainer banked a complete checkpoint. `Saved trainer state to …` is one part of it."""
     return CheckpointSaved(int(found[1]))
 
 
@@ -147,6 +165,7 @@ PATTERNS = (
     rollout_batch,
     optimizer_stepped,
     weights_updated,
+    expert_blocks_synced,
     checkpoint_saved,
     stale_groups,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from extractors.metrics import StepMetrics
 from extractors.pattern import Nature, pattern
-from extractors.trainer import Ending, StepProgress, TrainingDone
+from extractors.trainer import CheckpointPart, Ending, Resumed, StepProgress, TrainingDone
 from extractors.trainer_bars import bar_of
 
 _BAR = "Training Progress: "
@@ -138,4 +138,40 @@ def verl_done(found: Any) -> TrainingDone:
     return TrainingDone(Ending.DONE)
 
 
-PATTERNS = (verl_step, verl_step_bar, verl_done)
+@pattern(
+    "verl",
+    Nature.FACT,
+    hints=("Setting global step to ", "Training from scratch"),
+    regex=r"(?:\[\w+\] )?Setting global step to (\d+)|Training from scratch\s*$",
+    samples={
+        "(TaskRunner pid=5150) Setting global step to 20": Resumed(20),
+        "(FullyAsyncTaskRunner pid=5150) [FullyAsyncTrainer] Setting global step to 21, current_param_version to 5": (
+            Resumed(21)
+        ),
+        "(TaskRunner pid=5150) Training from scratch": Resumed(0),
+    },
+    rejects=("Setting global step to the newest", "Training from scratch is dear"),
+)
+def verl_resumed(found: Any) -> Resumed:
+    """Where the trainer goes on: after the step of a checkpoint, or at the beginning."""
+    return Resumed(int(found[1] or 0))
+
+
+@pattern(
+    "verl",
+    Nature.PROGRESS,
+    hints=("local_global_step_folder: ",),
+    regex=r"local_global_step_folder: \S*global_step_(\d+)\s*$",
+    samples={
+        "(TaskRunner pid=5150) local_global_step_folder: checkpoints/proj/run/global_step_20": (
+            CheckpointPart("checkpoint 20 begun")
+        ),
+    },
+    rejects=("local_global_step_folder: unset",),
+)
+def verl_checkpoint_begun(found: Any) -> CheckpointPart:
+    """The trainer begins to write a checkpoint of this step; no line says that it is whole."""
+    return CheckpointPart(f"checkpoint {found[1]} begun")
+
+
+PATTERNS = (verl_step, verl_step_bar, verl_done, verl_resumed, verl_checkpoint_begun)

@@ -7,44 +7,18 @@ Serves gate B (running, waiting and KV use of each engine) and the bring-up stag
 from functools import lru_cache
 from typing import Any
 
-import msgspec
-
-from extractors import vllm_benign, vllm_faults, vllm_reload, vllm_start
+from extractors import vllm_benign, vllm_faults, vllm_reload, vllm_setup, vllm_start
 from extractors.pattern import Nature, pattern
 from extractors.signal import BringUp
+from extractors.vllm_signals import AGGREGATED, EngineConfigured, EngineLoad
 
-AGGREGATED = "aggregated"
-"""The engine's name on a line that sums all engines of one server (0.12 and later)."""
+__all__ = ["AGGREGATED", "PATTERNS", "EngineConfigured", "EngineLoad"]
 
 _PROMPT = "Avg prompt throughput: "
 _GENERATION = "Avg generation throughput: "
 _PER_SECOND = " tokens/s"
 _QUEUED = ("Waiting: ", "Pending: ")
 _KV = "KV cache usage: "
-
-
-class EngineLoad(msgspec.Struct, frozen=True, gc=False):
-    """One statistics line. engine is the tag (`000`), "" where the version prints none, or `aggregated`.
-
-    running and waiting count requests (V0: Pending; from 0.20 waiting includes skipped ones); kv_percent is the KV
-    cache in use; rates are tokens per second over the logging interval, prompt_rate of uncached tokens from 0.20.
-    """
-
-    engine: str
-    running: int
-    waiting: int
-    kv_percent: float | None
-    prompt_rate: float
-    generation_rate: float
-
-
-class EngineConfigured(msgspec.Struct, frozen=True):
-    """What an engine was started with. None means that the line does not say."""
-
-    tensor_parallel: int | None
-    enforce_eager: bool | None
-    max_model_len: int | None
-    version: str
 
 
 @lru_cache(maxsize=1024)
@@ -85,6 +59,9 @@ def _engine_of(head: str) -> str | None:
         "INFO 03-14 09:26:53 [loggers.py:271] Engine 001: Avg prompt throughput: 9.0 tokens/s, Avg generation "
         "throughput: 555.5 tokens/s, Running: 5 reqs, Waiting: 6 reqs, Deferred: 4 reqs, Preemptions: 1, GPU KV cache "
         "usage: 22.2%, Prefix cache hit rate: 70.0%, Corrupted: 1 reqs": EngineLoad("001", 5, 6, 22.2, 9.0, 555.5),
+        "(MainProcess pid=71) INFO 03-14 09:26:53 [v1/metrics/loggers.py:335] Engine 012: Avg prompt throughput: 3.0 "
+        "tokens/s, Avg generation throughput: 4.0 tokens/s, Running: 2 reqs, Waiting: 0 reqs, XPU KV cache usage: "
+        "0.5%": EngineLoad("012", 2, 0, 0.5, 3.0, 4.0),
         "(EngineCore pid=71) INFO 03-14 09:26:53 [loggers.py:335] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg "
         "generation throughput: 2.0 tokens/s, Running: 1 reqs, Waiting: 2 reqs, KV fetch: 1 waiting to start, 0 in "
         "progress, 9 completed waiting, CPU KV cache usage: 7.7%": EngineLoad("000", 1, 2, 7.7, 1.0, 2.0),
@@ -92,6 +69,12 @@ def _engine_of(head: str) -> str | None:
     rejects=(
         "INFO 03-14 09:26:53 [loggers.py:310] Engine 000: Iteration(12): 1 context requests, 4096 context tokens, 8 "
         "generation requests, 8 generation tokens, iteration elapsed time: 12.34 ms, GPU KV cache usage: 12.3%",
+        "INFO 03-14 09:26:53 metrics.py:471] Prefix cache hit rate: GPU: 12.34%, CPU: 0.00%",
+        "INFO 03-14 09:26:53 metrics.py:488] Speculative metrics: Draft acceptance rate: 0.655, System efficiency: "
+        "0.581, Number of speculative tokens: 4, Number of accepted tokens: 131, Number of draft tokens: 200, Number "
+        "of emitted tokens: 152.",
+        "INFO 03-14 09:26:53 [metrics.py:77] SpecDecoding metrics: Draft acceptance rate: 65.5%, Mean acceptance "
+        "length: 2.31, Accepted: 131 tokens, Drafted: 200 tokens, Per-position acceptance rate: 0.800, 0.500",
         "INFO 03-14 09:26:53 [metrics.py:96] SpecDecoding metrics: Mean acceptance length: 2.31, Accepted throughput: "
         "14.10 tokens/s, Drafted throughput: 22.00 tokens/s, Accepted: 141 tokens, Drafted: 220 tokens",
         "the log shows Avg generation throughput: 12.0 tokens/s, Running: 3 reqs, so I wait",
@@ -225,6 +208,7 @@ PATTERNS = (
     engine_coming_up,
     *vllm_faults.PATTERNS,
     *vllm_start.PATTERNS,
+    *vllm_setup.PATTERNS,
     *vllm_reload.PATTERNS,
     *vllm_benign.PATTERNS,
 )

@@ -40,6 +40,9 @@ def shared_memory_broadcast_wait(found: Any) -> Benign:
             Benign("unknown-vllm-variable")
         ),
         "Unknown vLLM environment variable detected: VLLM_SITE_LABEL": Benign("unknown-vllm-variable"),
+        "WARNING 03-14 09:10:00 [envs.py:1811] Unknown vLLM environment variable VLLM_ALLOW_ROUTED_EXPERTS_DCP": (
+            Benign("unknown-vllm-variable")
+        ),
     },
     rejects=("grep: Unknown vLLM environment variable: no such file",),
 )
@@ -77,4 +80,24 @@ def context_length_rejection(found: Any) -> Benign:
     return Benign("context-length-rejection")
 
 
-PATTERNS = (shared_memory_broadcast_wait, unknown_vllm_variable, context_length_rejection)
+@pattern(
+    "vllm",
+    Nature.BENIGN,
+    hints=("`torch_dtype` is deprecated", "FutureWarning: ", "The current process just got forked"),
+    regex=r"(?:`torch_dtype` is deprecated|(?:/[^\n:\"{]{1,300}:\d+: )?FutureWarning: "
+    r"|huggingface/tokenizers: The current process just got forked)",
+    samples={
+        "`torch_dtype` is deprecated! Use `dtype` instead!": Benign("deprecation-warning"),
+        "/opt/venv/lib/python3.12/site-packages/torch/cuda/__init__.py:61: FutureWarning: The pynvml package is "
+        "deprecated.": Benign("deprecation-warning"),
+        "huggingface/tokenizers: The current process just got forked, after parallelism has already been used. "
+        "Disabling parallelism to avoid deadlocks...": Benign("deprecation-warning"),
+    },
+    rejects=("I ignore the FutureWarning: it is old", "except FutureWarning: pass"),
+)
+def deprecation_warning(found: Any) -> Benign:
+    """Warnings of transformers, tokenizers and torch while models load: noise."""
+    return Benign("deprecation-warning")
+
+
+PATTERNS = (shared_memory_broadcast_wait, unknown_vllm_variable, context_length_rejection, deprecation_warning)

@@ -129,9 +129,16 @@ def engine_rpc_timeout(found: Any) -> Fault:
     "vllm",
     Nature.FAULT,
     role=Role.CASCADE,
-    hints=("Executor failed.", "Worker failed with error", "WorkerProc hit an exception", "WorkerProc failed."),
+    hints=(
+        "Executor failed.",
+        "Worker failed with error",
+        "WorkerProc hit an exception",
+        "WorkerProc failed.",
+        "Dumping input data for V",
+        "Dumping scheduler output for model execution",
+    ),
     regex=r"(?:RuntimeError: )?(?:Executor failed\.|Worker failed with error '|WorkerProc hit an exception"
-    r"|WorkerProc failed\.)",
+    r"|WorkerProc failed\.|Dumping input data for V\d LLM engine \(|Dumping scheduler output for model execution: )",
     samples={
         "RuntimeError: Executor failed.": Fault("engine_core_fatal", "an engine worker failed"),
         "RuntimeError: Worker failed with error 'index out of range', please check the stack trace above for the root "
@@ -142,11 +149,25 @@ def engine_rpc_timeout(found: Any) -> Fault:
         "ERROR 03-14 09:42:00 [multiproc_executor.py:420] WorkerProc failed.": (
             Fault("engine_core_fatal", "an engine worker failed")
         ),
+        "ERROR 03-14 09:42:00 [dump_input.py:72] Dumping input data for V1 LLM engine (v0.20.2) with config: "
+        "model='org/m', max_seq_len=65536, tensor_parallel_size=2": (
+            Fault("engine_core_fatal", "an engine worker failed")
+        ),
+        "ERROR 03-14 09:42:00 [dump_input.py:79] Dumping scheduler output for model execution: "
+        "SchedulerOutput(scheduled_new_reqs=[], num_scheduled_tokens={'r-1': 1})": (
+            Fault("engine_core_fatal", "an engine worker failed")
+        ),
     },
-    rejects=("RuntimeError: Worker failed to pick a port", "WorkerProc failed to start."),
+    rejects=(
+        "RuntimeError: Worker failed to pick a port",
+        "WorkerProc failed to start.",
+        "INFO 03-14 09:20:01 [core.py:101] Initializing a V1 LLM engine (v0.28.0) with config: model='org/m'",
+        "Dumping input data for Vera",
+    ),
 )
 def engine_worker_failed(found: Any) -> Fault:
-    """An executor repeats that one of its workers raised; the worker's own traceback stands beside it."""
+    """An executor repeats that one of its workers raised, or the core dumps what it was asked to run: the traceback
+    that names the cause stands beside it, the dump before it."""
     return Fault("engine_core_fatal", "an engine worker failed")
 
 

@@ -32,6 +32,20 @@ class AttemptCutter(msgspec.Struct):
     banners: dict[str, int] = {}
     banner_us: dict[str, int] = {}
 
+    def cut(self, run: list[Observation]) -> list[Observation]:
+        """The observations, with an AttemptStarted before each that begins an attempt."""
+        number = self.number
+        places = [
+            place for place, each in enumerate(run) if type(each.signal) in _SIGNS or each.origin.attempt > number
+        ]
+        marked, begin = [], 0
+        for place in places:
+            started = self.observe(run[place])
+            if started is not None:
+                marked += [*run[begin:place], _marker(started, run[place])]
+                begin = place
+        return [*marked, *run[begin:]] if marked else run
+
     def observe(self, observation: Observation) -> AttemptStarted | None:
         """The attempt that this observation begins, to be folded before it; None where it begins none."""
         said = observation.origin.attempt
@@ -61,6 +75,10 @@ class AttemptCutter(msgspec.Struct):
             self.banners[home] = self.banners.get(home, 0) + 1
             self.banner_us[home] = at_us
         return self.banners[home] - 1
+
+
+def _marker(started: AttemptStarted, observation: Observation) -> Observation:
+    return Observation(started, observation.evidence, observation.at_us, "attempt_started", observation.origin)
 
 
 _SIGNS: Mapping[type, Callable[[AttemptCutter, Observation], int]] = {

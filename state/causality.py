@@ -86,7 +86,7 @@ def rank_of(event: "FaultEvent") -> int | None:
 def same_fault(one: "FaultEvent", other: "FaultEvent") -> bool:
     """Whether two events say the same of the same process."""
     a, b = one.fault, other.fault
-    if (a.cause, a.exception, a.site) != (b.cause, b.exception, b.site):
+    if a.cause != b.cause or a.exception != b.exception or a.site != b.site:
         return False
     return a.entity == b.entity and same_process(one, other)
 
@@ -109,14 +109,30 @@ def first_cause(
         if event.role is Role.ROOT or (event.role is Role.EITHER and _before(event, teardown_us))
     ]
     deaths = (e for e in standing if e.fault.cause in DEATHS | HEADLINES and _before(e, teardown_us))
-    unexplained = [event for event in causal if not _explained(event, standing)]
-    fresh = (event for event in unexplained if not _survived(event, events))
-    first = next(fresh, None) or next(deaths, None)
+    survived: list[FaultEvent] = []
+    first = _fresh(causal, standing, events, survived) or next(deaths, None)
     if first is None and causal:
-        first = unexplained[0] if unexplained else causal[0]
+        first = survived[0] if survived else causal[0]
     if first is not None:
         first = _headlined(first, causal) if first.fault.cause in HEADLINES else _written_first(first, causal)
     return _confirmed(first, confirms)
+
+
+def _fresh(
+    causal: "list[FaultEvent]",
+    standing: "list[FaultEvent]",
+    events: "tuple[FaultEvent, ...]",
+    survived: "list[FaultEvent]",
+) -> "FaultEvent | None":
+    """The earliest error that nothing explains and that the run did not survive before; those before it that it did
+    are put into survived."""
+    for event in causal:
+        if _explained(event, standing):
+            continue
+        if not _survived(event, events):
+            return event
+        survived.append(event)
+    return None
 
 
 def _survived(event: "FaultEvent", events: "tuple[FaultEvent, ...]") -> bool:

@@ -9,8 +9,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from state import policy
+from state.decision import GATES
 from state.gate import Clause, Status
-from state.verdict import GATES
 from state.wording import span
 
 SAYS = {

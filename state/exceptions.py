@@ -41,18 +41,21 @@ _NAMES: dict[Trouble, str] = {
     """,
     # What an agent may do in the course of an attempt. The harness passes the first two through: benign in any number.
     Trouble.AGENT: """
-        AgentTimeoutError ContextLengthExceededError ContextBudgetExceededError NonZeroAgentExitCodeError
-        OutputLengthExceededError PassthroughWithoutLogprobs TurnCapExhaustedError
+        AgentTimeoutError ContentPolicyViolationError ContextBudgetExceededError ContextLengthExceededError
+        ContextWindowExceededError NonZeroAgentExitCodeError OutputLengthExceededError PassthroughWithoutLogprobs
+        TurnCapExhaustedError
     """,
     # The model's server or the way to it; steady, it is a serving fault. litellm's and OpenAI's names.
     Trouble.ENDPOINT: """
-        APIConnectionError APIError ConnectionError InternalServerError LLMRequestTimeoutError NetworkConnectionError
-        NetworkError OpenAITransportConnectTimeoutError RateLimitError ServiceUnavailableError Timeout
+        APIConnectionError APIError APIResponseValidationError APITimeoutError BadGatewayError ConnectionError
+        InternalServerError LLMRequestTimeoutError NetworkConnectionError NetworkError
+        OpenAITransportConnectTimeoutError RateLimitError ServiceUnavailableError Timeout
     """,
     # Harbor 0.26: neither retried nor graded. No relaunch passes it.
     Trouble.CONFIG: """
-        AgentAuthenticationError AuthenticationError BadRequestError MissingExtraError ModelAuthenticationError
-        ModelNotFoundError NotFoundError UnprocessableEntityError UnsupportedModelParametersError
+        AgentAuthenticationError AuthenticationError BadRequestError BudgetExceededError InvalidRequestError
+        MissingExtraError ModelAuthenticationError ModelNotFoundError NotFoundError PermissionDeniedError
+        UnprocessableEntityError UnsupportedModelParametersError UnsupportedParamsError
     """,
 }
 

@@ -10,9 +10,9 @@ from extractors.pattern import Pattern
 from state.benign import NOTED
 from state.causes import CAUSES, Cause
 from state.clause_facts import conditions_of, sentence_of, thresholds, thresholds_of
+from state.decision import GATES
 from state.gate import Clause, Excuse, Gate
 from state.policy import PHASE_STAGES, Stage
-from state.verdict import GATES
 
 DOCS = Path(__file__).parent.parent / "docs"
 WRITTEN = "<!-- Written by `python -m state.explain` from the code. Edit the docstrings there, then run it. -->"

@@ -8,22 +8,36 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from extractors.host import HostMemory
 from extractors.record import Beat
+from extractors.trainer import BufferProgress
+from extractors.vllm import EngineLoad
 from state.case import Case
-from state.gate import Ruling, Status
+from state.decision import Decided, Decision, decided
+from state.gate import Status
 from state.policy import MINUTE, SECOND_US
 from state.report import gate_record, verdict_record
 from state.track import Views
-from state.verdict import Decision, Verdict, judge
+from state.verdict import worded
 
 FIRST_ERROR_US = int(10 * MINUTE * SECOND_US)
 LATER_ERROR_US = int(MINUTE * SECOND_US)
 VERDICT = "verdict"
 
 
+QUIET = frozenset({EngineLoad, BufferProgress, HostMemory})
+"""Signals that prove life and seldom change an answer: beats of nothing else are judged together."""
+TOGETHER_US = int(30 * SECOND_US)
+
+
 class Judge(msgspec.Struct):
     """What was last said of a job. heartbeat_us is None where no heartbeat is asked for; erring says since when a gate,
-    or the verdict, has been an ERROR."""
+    or the verdict, has been an ERROR; weighed_us when the job was last judged.
+
+    waiting are the cases of quiet beats since then. They are judged, in order, when the next case after them gives
+    another answer, so that an answer that only time changes bears the time of its own beat. They are no part of a
+    snapshot.
+    """
 
     VERSION: ClassVar[int] = 1
 
@@ -32,37 +46,69 @@ class Judge(msgspec.Struct):
     said_us: int | None = None
     gates: dict[str, tuple[str, str, str]] = {}
     verdict: tuple[str, str, str] | None = None
+    weighed_us: int = 0
+    waiting: list[Any] = []
 
     def weigh(self, beat: Beat, views: Views) -> list[dict[str, Any]]:
-        """The records that this beat gives rise to."""
+        """The records that this beat gives rise to, or those before it that were not judged yet."""
         case = Case(job=beat.job, now_us=beat.tick.at_us, **views)
+        if self._may_wait(beat):
+            self.waiting.append(case)
+            return []
+        come = decided(case)
+        records: list[dict[str, Any]] = []
+        if self.waiting and self._is_news(come):
+            for earlier in self.waiting:
+                records += self._say(earlier, decided(earlier), final=False)
+        self.waiting.clear()
+        self.weighed_us = case.now_us
+        return records + self._say(case, come, beat.tick.final)
+
+    def snapshot(self) -> bytes:
+        """What was said, as msgpack bytes."""
+        return msgspec.msgpack.encode(msgspec.structs.replace(self, waiting=[]))
+
+    def _may_wait(self, beat: Beat) -> bool:
+        now_us = beat.tick.at_us
+        if beat.tick.final or self._ripening() or now_us - self.weighed_us >= TOGETHER_US:
+            return False
+        return not self._heartbeat_due(now_us) and all(type(each.signal) in QUIET for each in beat.observations)
+
+    def _ripening(self) -> bool:
+        """Whether there is an ERROR that was not said yet."""
+        unsaid = (VERDICT if self.verdict is None else "", *self.erring)
+        said = {**self.gates, VERDICT: self.verdict or ("",)}
+        return any(what and said.get(what, ("",))[0] != Status.ERROR for what in unsaid)
+
+    def _is_news(self, come: Decided) -> bool:
+        return come.gist != self.verdict or any(come.gist_of(letter) != said for letter, said in self.gates.items())
+
+    def _say(self, case: Case, come: Decided, final: bool) -> list[dict[str, Any]]:
         if self.said_us is None:
             self.said_us = case.now_us
-        verdict = judge(case)
-        records = [
-            gate_record(case, letter, ruling, str(verdict.stage))
-            for letter, ruling in verdict.rulings.items()
-            if self._gate_changed(letter, ruling, verdict, case, beat.tick.final)
-        ]
-        if self._verdict_changed(verdict, case) or beat.tick.final or self._heartbeat_due(case):
-            records.append(verdict_record(case, verdict, beat.tick.final))
+        changed = [letter for letter in come.rulings if self._gate_changed(letter, come, case, final)]
+        says = self._verdict_changed(come, case) or final or self._heartbeat_due(case.now_us)
+        if not changed and not says:
+            return []
+        verdict = worded(case, come)
+        records = [gate_record(case, letter, verdict.rulings[letter], str(verdict.stage)) for letter in changed]
+        if says:
+            records.append(verdict_record(case, verdict, final))
             self.said_us = case.now_us
-            self.verdict = _gist(verdict)
+            self.verdict = come.gist
         return records
 
-    def _gate_changed(self, letter: str, ruling: Ruling, verdict: Verdict, case: Case, final: bool) -> bool:
-        cause = verdict.cause.code if verdict.cause is not None and verdict.deciding == letter else ""
-        now = (str(ruling.status), ruling.condition, cause)
-        before = self.gates.get(letter)
-        ripe = self._ripe(letter, ruling.status is Status.ERROR, before is None, case.now_us)
+    def _gate_changed(self, letter: str, come: Decided, case: Case, final: bool) -> bool:
+        now, before = come.gist_of(letter), self.gates.get(letter)
+        ripe = self._ripe(letter, come.rulings[letter].status is Status.ERROR, before is None, case.now_us)
         if before == now or not (ripe or final):
             return False
         self.gates[letter] = now
         return True
 
-    def _verdict_changed(self, verdict: Verdict, case: Case) -> bool:
-        ripe = self._ripe(VERDICT, verdict.decision is Decision.ERROR, self.verdict is None, case.now_us)
-        return ripe and self.verdict != _gist(verdict)
+    def _verdict_changed(self, come: Decided, case: Case) -> bool:
+        ripe = self._ripe(VERDICT, come.decision is Decision.ERROR, self.verdict is None, case.now_us)
+        return ripe and self.verdict != come.gist
 
     def _ripe(self, what: str, error: bool, first: bool, now_us: int) -> bool:
         """Whether an answer may be said: any but an ERROR at once, an ERROR when it has stood long enough."""
@@ -72,12 +118,5 @@ class Judge(msgspec.Struct):
         since_us = self.erring.setdefault(what, now_us)
         return now_us - since_us >= (FIRST_ERROR_US if first else LATER_ERROR_US)
 
-    def _heartbeat_due(self, case: Case) -> bool:
-        return self.heartbeat_us is not None and case.now_us - (self.said_us or 0) >= self.heartbeat_us
-
-
-def _gist(verdict: Verdict) -> tuple[str, str, str]:
-    return (str(verdict.decision), verdict.deciding, verdict.rulings.get(verdict.deciding, _NONE).condition)
-
-
-_NONE = Ruling(Status.NOT_APPLICABLE, "", "")
+    def _heartbeat_due(self, now_us: int) -> bool:
+        return self.heartbeat_us is not None and now_us - (self.said_us or 0) >= self.heartbeat_us

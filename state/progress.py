@@ -7,8 +7,13 @@ import msgspec
 from extractors.metrics import StepMetrics
 from extractors.record import Observation
 from extractors.trainer import (
+    BareBar,
     BufferProgress,
+    CheckpointPart,
     CheckpointSaved,
+    EpochLogged,
+    EvaluationProgress,
+    ExpertBlocksSynced,
     ForwardEntered,
     OptimizerStepped,
     PhaseFinished,
@@ -29,7 +34,10 @@ ADVANCES: tuple[type, ...] = (
     RolloutBatch,
     OptimizerStepped,
     WeightsUpdated,
+    ExpertBlocksSynced,
+    CheckpointPart,
     CheckpointSaved,
+    EpochLogged,
     StepMetrics,
     TrainingDone,
 )
@@ -37,7 +45,7 @@ ADVANCES: tuple[type, ...] = (
 exception propagates, so it proves no recovery."""
 
 PROGRESS: tuple[type, ...] = (*ADVANCES, PhaseFinished)
-BARS: tuple[type, ...] = (BufferProgress, StepProgress, PolicyProgress)
+BARS: tuple[type, ...] = (BufferProgress, StepProgress, PolicyProgress, EvaluationProgress, BareBar)
 """Bars whose rise is progress and whose repetition is a heartbeat."""
 
 ECHO_SECONDS = 2.0

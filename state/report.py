@@ -10,8 +10,9 @@ from extractors.quoting import masked, masked_words, without_controls
 from extractors.record import Evidence
 from state.case import Case
 from state.causes import CAUSES, Transient
+from state.decision import NamedCause
 from state.gate import Gap, Ruling
-from state.verdict import NamedCause, Verdict
+from state.verdict import Verdict
 
 SCHEMA = "wedgewatch/1"
 GATE_TITLES = {"A": "liveness", "B": "resources", "C": "rollouts", "D": "dynamics"}

@@ -1,6 +1,6 @@
 """A track: some trackers that fold the same beat, one after the other, and add their views to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from extractors.record import Beat, Observation
@@ -23,7 +23,7 @@ from state.trackers.rollouts import RolloutsTracker
 from state.trackers.scheduler import SchedulerTracker
 
 Views = dict[str, Any]
-Fold = tuple[Callable[[Any, Observation], None], Tracker]
+Fold = Callable[[Any, Observation], None]
 
 TRACKS: dict[str, dict[str, type[Tracker]]] = {
     "freshness": {
@@ -51,8 +51,11 @@ class Track:
         self.trackers: dict[str, Tracker] = {
             name: kind.restore(snapshots[name]) if snapshots else kind() for name, kind in kinds.items()
         }
-        self._every: list[Fold] = []
-        self._folds: dict[type, list[Fold]] = {}
+        self._every: list[tuple[Callable[[Any, Sequence[Observation]], None], Tracker]] = []
+        self._folds: dict[type, list[tuple[Fold, Tracker]]] = {}
+        self._told: set[type] = set()
+        self._shown: Views = {}
+        self._ticking = {name for name, one in self.trackers.items() if type(one).tick is not Tracker.tick}
         for tracker in self.trackers.values():
             if (every := type(tracker).EVERY) is not None:
                 self._every.append((every, tracker))
@@ -62,16 +65,25 @@ class Track:
     def fold(self, beat: Beat, views: Views) -> Views:
         """Folds a beat; gives the views so far with this step's added."""
         folds = self._folds
+        for every, tracker in self._every:
+            every(tracker, beat.observations)
         for observation in beat.observations:
-            for every, tracker in self._every:
-                every(tracker, observation)
-            for fold, tracker in folds.get(type(observation.signal), ()):
+            kind = type(observation.signal)
+            self._told.add(kind)
+            for fold, tracker in folds.get(kind, ()):
                 fold(tracker, observation)
-        added = dict(views)
+        return views if beat.partial else self._viewed(beat.tick.at_us, views)
+
+    def _viewed(self, now_us: int, views: Views) -> Views:
+        """The views with this step's added. A tracker that was told nothing, and that no time passes for, shows what
+        it showed before."""
+        told, shown = self._told, self._shown
         for name, tracker in self.trackers.items():
-            tracker.tick(beat.tick.at_us)
-            added[name] = tracker.view()
-        return added
+            moved = name in self._ticking and tracker.tick(now_us)
+            if moved or name not in shown or not told.isdisjoint(tracker.FOLDS) or (told and tracker.EVERY is not None):
+                shown[name] = tracker.view()
+        told.clear()
+        return {**views, **shown}
 
     def snapshots(self) -> dict[str, bytes]:
         """The memory of this step's trackers, by name."""

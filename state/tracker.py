@@ -1,6 +1,6 @@
 """What a tracker is: a struct of plain data that folds observations and shows an immutable view."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -20,16 +20,18 @@ class Tracker(msgspec.Struct):
 
     All fields are plain data (numbers, strings, lists, dicts, structs of these), so that a snapshot is the struct
     itself. `FOLDS` maps a signal's type to the function that folds an observation of it; a type that is not there is
-    not of this tracker's matter. `EVERY`, where given, takes each observation, before its fold. `view` must not share
-    mutable state with the tracker. Memory is bounded: every tracker says by what.
+    not of this tracker's matter. `EVERY`, where given, takes all observations of a beat, before their folds. `view`
+    must not share mutable state with the tracker. Memory is bounded: every tracker says by what.
     """
 
     VERSION: ClassVar[int] = 1
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {}
-    EVERY: ClassVar[Callable[[Any, Observation], None] | None] = None
+    EVERY: ClassVar[Callable[[Any, Sequence[Observation]], None] | None] = None
 
-    def tick(self, now_us: int) -> None:
-        """Time passed: let what is older than its window go. Called once a beat, after its observations."""
+    def tick(self, now_us: int) -> bool:
+        """Time passed: let what is older than its window go. Called once a beat, after its observations. Gives whether
+        the view may be another one for it."""
+        return False
 
     def view(self) -> Any:
         """What the gates read: immutable, and equal where nothing has changed."""

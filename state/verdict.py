@@ -1,4 +1,4 @@
-"""The verdict: from four rulings and the restart ledger to KILL, NO-KILL or ERROR (GATES, The verdict)."""
+"""The verdict: a decision in words, with its confidence, next steps and what would flip it (GATES, The verdict)."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -7,27 +7,12 @@ from extractors.clocks import write_iso
 from extractors.record import Evidence
 from state.case import Case
 from state.causes import CAUSES
-from state.gate import Gate, Ruling, Status
-from state.gates.dynamics import DYNAMICS
-from state.gates.liveness import LIVENESS
-from state.gates.resources import RESOURCES
-from state.gates.rollouts import ROLLOUTS
-from state.over import job_over
+from state.decision import DECIDING, Decided, Decision, NamedCause, decided
+from state.gate import Ruling, Status
 from state.policy import SECOND_US, Stage
 from state.skipped import skipped
 from state.trackers.restarts import RestartPattern
 from state.wording import plural
-
-GATES: tuple[Gate, ...] = (LIVENESS, RESOURCES, ROLLOUTS, DYNAMICS)
-DECIDING = ("A", "B", "C")
-
-
-class Decision(StrEnum):
-    """What the supervisor is told."""
-
-    KILL = "KILL"
-    NO_KILL = "NO-KILL"
-    ERROR = "ERROR"
 
 
 class Confidence(StrEnum):
@@ -48,16 +33,6 @@ class FlipSignal:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedCause:
-    """The first cause: a code of state/causes.py or a gate's condition in lower case, where it stands, and how many
-    later errors it explains."""
-
-    code: str
-    evidence: tuple[Evidence, ...]
-    cascade: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The ruling on a job, with everything that a supervisor needs to act on it. deciding names the gate that did."""
 
@@ -75,17 +50,17 @@ class Verdict:
 
 def judge(case: Case) -> Verdict:
     """Weighs the four gates and rules."""
-    rulings = {gate.letter: gate.judge(case) for gate in GATES}
-    over = job_over(case)
-    decision, deciding = decide(case.restarts.pattern, rulings, case.dynamics.non_finite_collapse)
-    cause = _cause(case, deciding, rulings) if decision is Decision.KILL else None
-    verdict_stage = Stage.OVER if over is not None else case.phases.stage
-    confidence = _confidence(case, decision, deciding, rulings)
+    return worded(case, decided(case))
+
+
+def worded(case: Case, come: Decided) -> Verdict:
+    """The ruling with everything that a supervisor needs to act on it."""
+    decision, deciding, rulings, cause, over = come.decision, come.deciding, come.rulings, come.cause, come.over
     return Verdict(
         decision,
-        confidence,
+        _confidence(case, decision, deciding, rulings),
         over is not None,
-        verdict_stage,
+        Stage.OVER if over is not None else case.phases.stage,
         deciding,
         {letter: _with_skipped(case, letter, ruling) for letter, ruling in rulings.items()},
         cause,
@@ -99,36 +74,6 @@ def _with_skipped(case: Case, letter: str, ruling: Ruling) -> Ruling:
     """The ruling with what was malformed or skipped of its evidence, which changes no decision."""
     gaps = skipped(case, letter)
     return replace(ruling, missing=ruling.missing + gaps) if gaps else ruling
-
-
-def decide(ledger: RestartPattern, rulings: dict[str, Ruling], non_finite: bool) -> tuple[Decision, str]:
-    """The five rules of GATES, The verdict, in their order; with the gate (or `restarts`) that decided."""
-    if ledger is RestartPattern.SAME_FAILURE:
-        return Decision.KILL, "restarts"
-    for letter in DECIDING:
-        if rulings[letter].status is Status.FAIL:
-            return Decision.KILL, letter
-    if rulings["D"].status is Status.FAIL and non_finite:
-        return Decision.KILL, "D"
-    for letter in DECIDING:
-        if rulings[letter].status is Status.ERROR:
-            return Decision.ERROR, letter
-    return Decision.NO_KILL, "D" if rulings["D"].status is Status.FAIL else "A"
-
-
-def _cause(case: Case, deciding: str, rulings: dict[str, Ruling]) -> NamedCause | None:
-    """What the KILL rests on: the newest ended attempt's cause for a doomed job, what the ruling names, else the first
-    cause among the errors; a gate other than A that no out-of-memory fails is its own cause."""
-    first = case.faults.first
-    if deciding == "restarts":
-        ended = case.restarts.attempts[-1]
-        return NamedCause(ended.cause, ended.evidence)
-    ruling = rulings[deciding]
-    if ruling.cause:
-        return NamedCause(ruling.cause, ruling.evidence)
-    if first is not None and (deciding == "A" or ruling.condition.startswith("OOM")):
-        return NamedCause(first.fault.cause, first.sources, case.faults.cascade)
-    return None if deciding == "A" else NamedCause(ruling.condition.lower(), ruling.evidence)
 
 
 def home_of(source: str) -> str:

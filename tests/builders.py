@@ -128,7 +128,7 @@ def fold(memory: dict[str, Any], observation: Observation) -> None:
     for tracker in memory.values():
         every = type(tracker).EVERY
         if every is not None:
-            every(tracker, observation)
+            every(tracker, (observation,))
         folding = tracker.FOLDS.get(type(observation.signal))
         if folding is not None:
             folding(tracker, observation)

@@ -43,6 +43,13 @@ ROWS = (
         hang=True,
     ),
     Cause(
+        "engine_server_error",
+        "an engine's server that failed requests",
+        Transient.UNKNOWN,
+        "read the engine's own traceback of that moment",
+        "relaunch after the traceback is explained",
+    ),
+    Cause(
         "engine_start_failed",
         "an engine that failed to start",
         Transient.NO,

@@ -39,6 +39,20 @@ ROWS = (
         "hold until fixed",
     ),
     Cause(
+        "model_unavailable",
+        "a model or data set that could not be fetched",
+        Transient.YES,
+        "check that the named repository is reachable or staged",
+        "relaunch once",
+    ),
+    Cause(
+        "task_files_missing",
+        "task files that a worker does not have",
+        Transient.NO,
+        "stage the data set's tasks on every node that runs trials",
+        "hold until they are staged",
+    ),
+    Cause(
         "request_refused",
         "a request that its service refused for good (an HTTP status that no retry passes)",
         Transient.NO,

@@ -41,10 +41,13 @@ def notes(case: Case) -> tuple[str, ...]:
 def unread_gaps(case: Case) -> tuple[Gap, ...]:
     """The artifacts that could not be read, beside a ruling that stands without them."""
     seen = case.rollouts
-    gaps = [
-        Gap(f"the trials in {path}", "; ".join(source.gaps) or "not read to the end")
-        for path, source in sorted(case.coverage.sources.items())
+    torn = [
+        (path, source)
+        for path, source in case.coverage.sources.items()
         if source.kind is SourceKind.TRIAL and not source.complete
+    ]
+    gaps = [
+        Gap(f"the trials in {path}", "; ".join(source.gaps) or "not read to the end") for path, source in sorted(torn)
     ]
     if seen.unreadable:
         where = f" ({seen.unreadable_evidence.source})" if seen.unreadable_evidence else ""

@@ -4,7 +4,7 @@ Bounds: one entry a file, all files of a trial archive or folder being one; 64 f
 64 actor classes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ from state.trackers.skips import Skip, kept, skip_of
 
 FAILURES_KEPT = 64
 ACTORS_KEPT = 64
-LATE_AFTER = 5.0
+_LATE_AFTER_US = 5 * SECOND_US
 """A line is late where it stands so many seconds later in the job's stream than its own time says."""
 
 
@@ -89,18 +89,20 @@ class CoverageTracker(ShowingTracker):
     newest: dict[str, Evidence] = {}
     late: dict[str, int] = {}
     skips: dict[str, Skip] = {}
+    homes: dict[SourceKind, Reading] | None = None
     shown: CoverageView | None = None
 
-    def _every(self, observation: Observation) -> None:
-        if type(observation.signal) in _MADE_BY_THE_SHARD:
-            return
-        evidence = observation.evidence
-        self.newest[evidence.source] = evidence
-        if evidence.at_us is not None and observation.at_us - evidence.at_us > LATE_AFTER * SECOND_US:
-            self.late[evidence.source] = self.late.get(evidence.source, 0) + 1
-        actor = observation.origin.actor
-        if actor and actor not in self.actors and len(self.actors) < ACTORS_KEPT:
-            self.actors[actor] = evidence
+    def _every(self, observations: Sequence[Observation]) -> None:
+        newest, actors = self.newest, self.actors
+        for observation in observations:
+            if type(observation.signal) in _MADE_BY_THE_SHARD:
+                continue
+            evidence, actor = observation.evidence, observation.origin.actor
+            newest[evidence.source] = evidence
+            if evidence.at_us is not None and observation.at_us - evidence.at_us > _LATE_AFTER_US:
+                self.late[evidence.source] = self.late.get(evidence.source, 0) + 1
+            if actor and actor not in actors and len(actors) < ACTORS_KEPT:
+                actors[actor] = evidence
 
     def _seen(self, observation: Observation) -> None:
         kind = observation.signal.kind
@@ -148,19 +150,22 @@ class CoverageTracker(ShowingTracker):
 
     def _keep(self, name: str, coverage: SourceCoverage) -> None:
         self.sources[name] = coverage
-        self.shown = None
+        self.homes = self.shown = None
 
     def view(self) -> CoverageView:
         """The sources as they were read so far."""
         if self.newest:
             self._settle()
+        if self.homes is None:
+            found = {
+                (source.kind, source.reading)
+                for source in self.sources.values()
+                if source.reading is not Reading.READ or source.lines
+            }
+            self.homes = dict(sorted(found, key=lambda each: (_BEST.index(each[1]), each[0])))
         if self.shown is None:
-            homes: dict[SourceKind, Reading] = {}
-            for source in self.sources.values():
-                if source.reading is not Reading.READ or source.lines:
-                    homes[source.kind] = max(homes.get(source.kind, Reading.UNSEEN), source.reading, key=_BEST.index)
             skips = tuple(self.skips.values())
-            self.shown = CoverageView(dict(self.sources), homes, tuple(self.failures), dict(self.actors), skips)
+            self.shown = CoverageView(dict(self.sources), self.homes, tuple(self.failures), dict(self.actors), skips)
         return self.shown
 
     def _settle(self) -> None:
@@ -168,10 +173,10 @@ class CoverageTracker(ShowingTracker):
             name = source if source in self.sources else entry_name(source, SourceKind.TRIAL)
             known = self.sources.get(name)
             if known is not None:
-                self._keep(name, _read_to(known, evidence, self.late.get(source, 0)))
-        self.newest, self.late = {}, {}
+                self.sources[name] = _read_to(known, evidence, self.late.get(source, 0))
+        self.newest, self.late, self.shown = {}, {}, None
 
-    EVERY: ClassVar[Callable[[Any, Observation], None] | None] = _every
+    EVERY: ClassVar[Callable[[Any, Sequence[Observation]], None] | None] = _every
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
         SourceSeen: _seen,
         SourceEnded: _ended,

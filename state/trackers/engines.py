@@ -1,8 +1,9 @@
 """What each vLLM engine holds, and the fleet together. Serves gate B rules 6–8, 10 and its need of a subscription.
 
-An engine is told by its process (pid and host) and tag. The aggregated log is a de-duplicated sample of the engines'
-lines while an actor's own file has them all: the same line in both counts once, and silence means something only of
-an engine whose own file is read. Bounds: 1,024 engines, 12 minutes of samples at least 5 s apart each.
+An engine is told by its process (pid and host) and tag; where a line names no process, by its file and tag. The
+aggregated log is a de-duplicated sample of the engines' lines while an actor's own file has them all: the same line in
+both counts once, and silence means something only of an engine whose own file is read. Bounds: 1,024 engines, 12
+minutes of samples at least 5 s apart each.
 """
 
 from collections.abc import Callable, Mapping
@@ -174,7 +175,8 @@ class EnginesTracker(Tracker):
         """The engine that a line is of; None where several could be meant and their own files hold the line anyway.
         The aggregated log names an address where an actor's file is in a node's folder: the pid joins them."""
         origin, tag = seen.origin, seen.signal.engine
-        own = f"{origin.host or origin.task} {origin.pid} {tag}"
+        place = origin.host or origin.task or ("" if origin.pid else seen.evidence.source)
+        own = f"{place} {origin.pid} {tag}"
         if own in self.engines or not origin.pid:
             return own
         twins = [
@@ -196,11 +198,14 @@ class EnginesTracker(Tracker):
             return own
         return twins[0]
 
-    def tick(self, now_us: int) -> None:
+    def tick(self, now_us: int) -> bool:
         """Lets samples go that are older than the window, all but the newest of them."""
+        gone = False
         for engine in self.engines.values():
             while len(engine.window) > 1 and engine.window[1].at_us < now_us - _KEPT_US:
                 del engine.window[0]
+                gone = True
+        return gone
 
     def view(self) -> EnginesView:
         """The engines as they last spoke. A line that sums all engines of a process counts only where they do not

@@ -5,12 +5,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from extractors.facts import ConfigFact, ConfigFacts
+from extractors.facts import GENERATOR_TRIALS, ConfigFact, ConfigFacts
 from extractors.record import Evidence, Observation
 from extractors.supervisor import RoleAssigned
 from extractors.vllm import EngineConfigured
 from state.tracker import AttemptStarted, Tracker
 
+_COORDINATOR = "RolloutCoordinator"
 _NOT_SAID: tuple[Any, ...] = (None, (), {})
 
 
@@ -82,7 +83,9 @@ class FactsTracker(Tracker):
         self.declared_at = dict.fromkeys(said, seen.evidence)
 
     def on_config(self, seen: Observation) -> None:
-        """Takes a configuration line of a key that matters."""
+        """Takes a configuration line of a key that matters; a coordinator's trials are only its share."""
+        if seen.signal.key == GENERATOR_TRIALS and seen.origin.actor == _COORDINATOR:
+            return
         self._configure(seen.signal, seen.evidence)
 
     def on_configs(self, seen: Observation) -> None:
@@ -156,12 +159,14 @@ _KEYS: dict[str, tuple[str, Callable[[str], int | bool | None]]] = {
     "TENSOR_PARALLEL_SIZE": ("tensor_parallel_size", _count),
     "enforce_eager": ("enforce_eager", _flag),
     "n_concurrent_trials": ("n_concurrent_trials", _count),
+    GENERATOR_TRIALS: ("n_concurrent_trials", _count),
     "num_coordinators": ("num_coordinators", _count),
     "max_staleness_steps": ("max_staleness_steps", _number),
     "num_parallel_generation_workers": ("num_parallel_generation_workers", _count),
     "policy_num_nodes": ("policy_nodes", _count),
     "POLICY_NUM_NODES": ("policy_nodes", _count),
     "max_steps": ("max_steps", _count),
+    "max_retries": ("max_retries", _number),
     "IRIS_NUM_TASKS": ("nodes", _count),
 }
 """Configuration keys (leafs of Hydra paths, environment names) to the field they fill and how they are read."""

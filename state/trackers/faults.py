@@ -3,7 +3,7 @@
 Bounds: the earliest 64 and the newest 64 events, 16 confirming lines, 8 homes an event.
 """
 
-from bisect import insort
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from state import causality
 from state.policy import SECOND_US
 from state.progress import ADVANCES, PROGRESS, own_us
 from state.tracker import AttemptStarted, ShowingTracker
-from state.trackers.scheduler import current_pods
+from state.trackers.scheduler import current_pods, evicted_pod
 
 EARLIEST_KEPT = 64
 NEWEST_KEPT = 64
@@ -71,12 +71,14 @@ class FaultsView(msgspec.Struct, frozen=True):
 class FaultsTracker(ShowingTracker):
     """Events in the order of their own time, merged across homes; marked as handled where their component moves on.
 
-    What they come to (first cause, cascade, hang) is worked out in state/causality.py when the view is asked for.
+    What they come to (first cause, cascade, hang) is worked out in state/causality.py when the view is asked for. keys
+    say of each event what happened and to which process, so that a storm finds its like without comparing them all.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     events: list[FaultEvent] = []
+    keys: list[str] = []
     confirms: list[FaultEvent] = []
     total: int = 0
     crowded_out: int = 0
@@ -102,6 +104,9 @@ class FaultsTracker(ShowingTracker):
             # What runs was killed in a life before; what its last end says is not of this attempt.
             if not told and pod.status != "Running" and "OOMKilled" in (pod.reason, pod.status):
                 self._occurred(Fault("host_oom", "OOMKilled", entity=pod.name), Role.CONFIRMS, observation)
+        if evicted := evicted_pod(polled.pods):
+            said = Fault("external_signal", f"Kubernetes: {evicted.reason}", entity=evicted.name)
+            self._occurred(said, Role.EITHER, observation)
 
     def _occurred(self, fault: Fault, role: Role, observation: Observation) -> None:
         self.shown = None
@@ -117,14 +122,17 @@ class FaultsTracker(ShowingTracker):
         if role is Role.CONFIRMS:
             self.confirms = [*self.confirms, event][-CONFIRMS_KEPT:]
         elif not self._merged(event):
-            insort(self.events, event, key=lambda known: known.own_us)
+            place = bisect_right(self.events, event.own_us, key=_own_us)
+            self.events.insert(place, event)
+            self.keys.insert(place, _key(event, event.origin.pid))
             if len(self.events) > EARLIEST_KEPT + NEWEST_KEPT:
+                del self.keys[EARLIEST_KEPT]
                 self.crowded_out += self.events.pop(EARLIEST_KEPT).count
 
     def _merged(self, event: FaultEvent) -> bool:
         """Whether the event is one already on file: read in a second home, or said again before any progress."""
         source = event.sources[0]
-        for place in range(len(self.events) - 1, -1, -1):
+        for place in reversed(self._alike(event)):
             known = self.events[place]
             if known.own_us < event.own_us - causality.AGAIN_US:
                 return False
@@ -132,13 +140,25 @@ class FaultsTracker(ShowingTracker):
                 continue
             elsewhere = source.source not in [one.source for one in known.sources]
             if elsewhere and abs(known.own_us - event.own_us) <= SAME_FAULT_SECONDS * SECOND_US:
-                self.events[place] = _in_both_homes(known, event)
+                self.events[place] = merged = _in_both_homes(known, event)
+                self.keys[place] = _key(merged, merged.origin.pid)
                 return True
             in_order = self.progress_us is None or known.own_us <= event.own_us
             if not elsewhere and in_order and not self._moved_since(known):
                 self.events[place] = msgspec.structs.replace(known, count=known.count + event.count)
                 return True
         return False
+
+    def _alike(self, event: FaultEvent) -> list[int]:
+        """The places of the events that may say the same of the same process: those of its pid and of none."""
+        pid = event.origin.pid
+        if not pid:
+            what = _key(event, "")
+            return [place for place, key in enumerate(self.keys) if key.startswith(what)]
+        wanted = (_key(event, pid), _key(event, 0))
+        if wanted[0] not in self.keys and wanted[1] not in self.keys:
+            return []
+        return [place for place, key in enumerate(self.keys) if key in wanted]
 
     def _moved_since(self, known: FaultEvent) -> bool:
         """Whether progress came after an error: by time, in one file without clocks by their places."""
@@ -169,10 +189,15 @@ class FaultsTracker(ShowingTracker):
             self._mark(observation.evidence, lambda event: _precedes(event, since_us, source, offset))
 
     def _recovered(self, observation: Observation, at_us: int) -> None:
-        component = causality.component(observation.origin)
+        origin = observation.origin
+        component = causality.component(origin)
         self._mark(
             observation.evidence,
-            lambda event: causality.component(event.origin) == component and event.own_us < at_us - SECOND_US,
+            lambda event: (
+                event.origin.pid == origin.pid
+                and event.own_us < at_us - SECOND_US
+                and causality.component(event.origin) == component
+            ),
         )
 
     def _engine(self, observation: Observation) -> None:
@@ -203,7 +228,7 @@ class FaultsTracker(ShowingTracker):
             self.aggregated.append(observation.evidence.source)
 
     def _attempt(self, observation: Observation) -> None:
-        self.events, self.confirms, self.steps = [], [], []
+        self.events, self.keys, self.confirms, self.steps = [], [], [], []
         self.total = self.crowded_out = 0
         self.teardown_us = self.done_us = self.progress_us = self.shown = None
 
@@ -243,6 +268,15 @@ class FaultsTracker(ShowingTracker):
         SourceSeen: _home,
         AttemptStarted: _attempt,
     }
+
+
+def _own_us(event: FaultEvent) -> int:
+    return event.own_us
+
+
+def _key(event: FaultEvent, pid: int | str) -> str:
+    fault = event.fault
+    return f"{fault.cause}\n{fault.exception}\n{fault.site}\n{fault.entity}\n{pid}"
 
 
 def _precedes(event: FaultEvent, at_us: int, source: str, offset: int) -> bool:

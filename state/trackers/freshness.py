@@ -14,8 +14,13 @@ from extractors.record import Evidence, Observation
 from extractors.signal import BringUp
 from extractors.supervisor import NodesJoined, RoleAssigned
 from extractors.trainer import (
+    BareBar,
     BufferProgress,
+    CheckpointPart,
     CheckpointSaved,
+    EpochLogged,
+    EvaluationProgress,
+    ExpertBlocksSynced,
     ForwardEntered,
     OptimizerStepped,
     PhaseFinished,
@@ -71,6 +76,8 @@ class FreshnessTracker(ShowingTracker):
     step: Evidence | None = None
     step_us: int | None = None
     step_counted: bool = False
+    timed: bool = False
+    by_epochs: bool = False
     bars: dict[str, Bar] = {}
     shown: FreshnessView | None = None
 
@@ -92,6 +99,26 @@ class FreshnessTracker(ShowingTracker):
 
     def _buffer(self, observation: Observation) -> None:
         self._risen(observation, "buffer", observation.signal.held)
+
+    def _phase(self, observation: Observation) -> None:
+        self.timed = True
+        self._moved(observation)
+
+    def _epoch(self, observation: Observation) -> None:
+        self.by_epochs = True
+        self._moved(observation)
+
+    def _bare_bar(self, observation: Observation) -> None:
+        """A bar without a name is the trainer's only where it logs epochs and has no timers; before, it comes up."""
+        if self.timed:
+            return
+        if self.by_epochs:
+            self._risen(observation, "bare", observation.signal.done, redrawn=True)
+        else:
+            self._coming_up(observation)
+
+    def _evaluation(self, observation: Observation) -> None:
+        self._risen(observation, "evaluation", observation.signal.done, redrawn=True)
 
     def _policy(self, observation: Observation) -> None:
         self._risen(observation, "policy", observation.signal.done, redrawn=True)
@@ -156,6 +183,7 @@ class FreshnessTracker(ShowingTracker):
         self.progress_us = self.progress = self.bring_up_us = self.bring_up = self.first_us = self.first = None
         self.step = self.step_us = self.shown = None
         self.step_done, self.step_counted, self.bars = 0, False, {}
+        self.timed = self.by_epochs = False
 
     def view(self) -> FreshnessView:
         """The newest change and the steps done."""
@@ -175,13 +203,18 @@ class FreshnessTracker(ShowingTracker):
         return self.shown
 
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
-        PhaseStarted: _moved,
-        PhaseFinished: _moved,
+        PhaseStarted: _phase,
+        PhaseFinished: _phase,
         ForwardEntered: _moved,
         RolloutBatch: _moved,
         OptimizerStepped: _moved,
         WeightsUpdated: _moved,
         TrainingDone: _moved,
+        ExpertBlocksSynced: _moved,
+        CheckpointPart: _moved,
+        EpochLogged: _epoch,
+        BareBar: _bare_bar,
+        EvaluationProgress: _evaluation,
         BufferProgress: _buffer,
         PolicyProgress: _policy,
         StepProgress: _step_bar,

@@ -12,8 +12,8 @@ import msgspec
 
 from extractors.host import HostMemory
 from extractors.record import Evidence, Observation
-from extractors.signal import Benign
-from extractors.trainer import BufferProgress, StaleGroups
+from extractors.signal import Benign, Noted
+from extractors.trainer import BufferProgress, RankMarker, StaleGroups
 from state.policy import GENERATION_WINDOW, SECOND_US
 from state.tracker import AttemptStarted, Tracker
 
@@ -64,12 +64,14 @@ class BenignSeen(msgspec.Struct, frozen=True):
 
 class HeartbeatView(msgspec.Struct, frozen=True):
     """buffer is None until a bar was read in this attempt; host_memory is by node, benign by kind. stale counts the
-    groups that were thrown away as too stale in this attempt."""
+    groups that were thrown away as too stale in this attempt. noted counts what no rule weighs: setup and dynamics by
+    their kind, the markers of ranks by their name."""
 
     buffer: Buffer | None = None
     stale: BenignSeen | None = None
     host_memory: dict[str, HostRam] = {}
     benign: dict[str, BenignSeen] = {}
+    noted: dict[str, BenignSeen] = {}
 
 
 class _Fill(msgspec.Struct):
@@ -94,12 +96,13 @@ class HeartbeatTracker(Tracker):
     now_us: int = 0
     memory: dict[str, HostRam] = {}
     benign: dict[str, BenignSeen] = {}
+    noted: dict[str, BenignSeen] = {}
     stale: BenignSeen | None = None
 
     def on_attempt(self, seen: Observation) -> None:
         """Forgets the life before."""
         self.fill, self.closed_groups, self.closed_seconds = None, 0, 0.0
-        self.memory, self.benign, self.stale = {}, {}, None
+        self.memory, self.benign, self.noted, self.stale = {}, {}, {}, None
 
     def on_buffer(self, seen: Observation) -> None:
         """Folds a line of the bar; a line older than the newest (an echo of it) is passed over."""
@@ -141,11 +144,17 @@ class HeartbeatTracker(Tracker):
     def on_benign(self, seen: Observation) -> None:
         """Counts a benign line by its kind."""
         said: Benign = seen.signal
-        known = self.benign.pop(said.kind, None)
-        count = (0 if known is None else known.count) + said.count * seen.repeated
-        self.benign[said.kind] = BenignSeen(count, seen.evidence)
-        while len(self.benign) > _KINDS:
-            del self.benign[next(iter(self.benign))]
+        _count(self.benign, said.kind, said.count * seen.repeated, seen.evidence)
+
+    def on_noted(self, seen: Observation) -> None:
+        """Counts what no rule weighs."""
+        said: Noted = seen.signal
+        _count(self.noted, said.kind, said.count * seen.repeated, seen.evidence)
+
+    def on_marker(self, seen: Observation) -> None:
+        """Counts a marker of a rank. Ray swallows copies of it, so that a rank's absence proves nothing."""
+        said: RankMarker = seen.signal
+        _count(self.noted, said.marker.value, seen.repeated, seen.evidence)
 
     def on_stale(self, seen: Observation) -> None:
         """Counts groups that were thrown away."""
@@ -153,13 +162,14 @@ class HeartbeatTracker(Tracker):
         before = self.stale.count if self.stale is not None else 0
         self.stale = BenignSeen(before + said.count * seen.repeated, seen.evidence)
 
-    def tick(self, now_us: int) -> None:
+    def tick(self, now_us: int) -> bool:
         """Moves the end of the 10 minutes that the recent rate looks back on."""
         self.now_us = max(self.now_us, now_us)
+        return self.fill is not None
 
     def view(self) -> HeartbeatView:
         """The heartbeat as it stands."""
-        return HeartbeatView(self._buffer(), self.stale, dict(self.memory), dict(self.benign))
+        return HeartbeatView(self._buffer(), self.stale, dict(self.memory), dict(self.benign), dict(self.noted))
 
     def _buffer(self) -> Buffer | None:
         fill = self.fill
@@ -185,8 +195,18 @@ class HeartbeatTracker(Tracker):
         BufferProgress: on_buffer,
         HostMemory: on_memory,
         Benign: on_benign,
+        Noted: on_noted,
+        RankMarker: on_marker,
         StaleGroups: on_stale,
     }
+
+
+def _count(seen: dict[str, BenignSeen], kind: str, count: int, line: Evidence) -> None:
+    """Adds to a kind, which becomes the newest; the oldest go beyond 128."""
+    known = seen.pop(kind, None)
+    seen[kind] = BenignSeen((0 if known is None else known.count) + count, line)
+    while len(seen) > _KINDS:
+        del seen[next(iter(seen))]
 
 
 def _restarted(bar: BufferProgress, fill: _Fill) -> bool:

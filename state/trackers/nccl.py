@@ -1,32 +1,42 @@
 """Which communicators were half-built, and which ranks the others wait for. Serves gate A's half-built communicators.
 
-A communicator is known by its group (the same on all ranks) and size. Once each rank has completed, it is folded to a
-count. Lines of the aggregated log are de-duplicated across ranks, so only the ranks' own files prove an absence.
+A communicator is known by its commId, which is the same on all ranks. Where NCCL prints none (2.17, splits from 2.23
+on), ranks are gathered by colour and size: how many communicators are whole is right, and an absent rank is
+told only where one communicator alone can be meant. Once each rank has completed, a communicator is folded to a count.
+Lines of the aggregated log are de-duplicated across ranks, so only the ranks' own files prove an absence.
 
-Bounds: 64 incomplete communicators, 4096 ranks each; 4096 ranks' forward markers.
+Bounds: 64 incomplete communicators with a commId and 64 without, 65,536 ranks each (two bits a rank); 256 pointers a
+communicator, 512 commIds of complete ones; 4096 ranks' forward markers.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
+from zlib import crc32
 
 import msgspec
 
-from extractors.nccl import CommClosed, CommInit
+from extractors.nccl import CommClosed, CommInit, CommTorn
 from extractors.record import Evidence, Observation, SourceKind, SourceSeen
 from extractors.trainer import ForwardEntered
 from state.progress import Echoes
 from state.tracker import AttemptStarted, ShowingTracker
+from state.trackers.rank_bits import RankBits
 
 INCOMPLETE_KEPT = 64
-RANKS_KEPT = 4096
+FINISHED_KEPT = 512
+RANKS_KEPT = 65_536
+MEMBERS_KEPT = 256
+MARKED_KEPT = 4096
 SHOWN_RANKS = 64
 
 
 class Communicator(msgspec.Struct, frozen=True):
-    """An incomplete communicator. started, unfinished and absent hold at most 64 ranks each.
+    """An incomplete communicator. started, unfinished and absent hold at most 64 ranks each; group is "" where NCCL
+    printed nothing that tells it from others of its size.
 
-    unfinished are ranks that began and never completed, absent those that never began; both are empty where only the
-    aggregated log was read, which proves no absence. at_us is its newest line.
+    unfinished are ranks that began and never completed, absent those that never began. Both are empty where that is
+    unknown: only the aggregated log was read, lines of as many ranks are torn (torn counts them), only rank 0 speaks,
+    or the head of the file is missing. at_us is its newest line.
     """
 
     group: str
@@ -37,6 +47,7 @@ class Communicator(msgspec.Struct, frozen=True):
     absent: tuple[int, ...]
     at_us: int
     evidence: Evidence
+    torn: int = 0
 
 
 class NcclView(msgspec.Struct, frozen=True):
@@ -51,25 +62,52 @@ class NcclView(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct):
-    """What is known of an incomplete communicator. exact says that a rank's own file told of it."""
+    """What is known of an incomplete communicator. ranks is 0 until a whole line tells it; told counts completions in
+    the aggregated log with their swallowed copies; exact says that a rank's own file told of it; members are checksums
+    of process and pointer; torn counts the torn lines of its first home, begun and completed."""
 
     group: str
     ranks: int
     evidence: Evidence
     at_us: int
-    started: dict[int, int] = {}
-    completed: dict[int, int] = {}
+    begun: RankBits = msgspec.field(default_factory=RankBits)
+    completed: RankBits = msgspec.field(default_factory=RankBits)
+    members: set[int] = set()
     told: int = 0
     exact: bool = False
+    torn: list[int] = msgspec.field(default_factory=lambda: [0, 0])
+    torn_in_own: bool | None = None
+
+    def add(self, init: CommInit, observation: Observation, member: int, own: bool) -> None:
+        """Folds a whole line."""
+        self.evidence, self.at_us, self.ranks = observation.evidence, observation.at_us, init.ranks
+        if len(self.members) < MEMBERS_KEPT:
+            self.members.add(member)
+        self.exact = self.exact or own
+        if not init.complete:
+            self.begun.add(init.rank)
+            return
+        self.completed.add(init.rank)
+        if not own:
+            self.told += observation.repeated
+
+    def is_complete(self) -> bool:
+        """Whether each rank completed; a torn line stands for one of them."""
+        return 0 < self.ranks <= max(self.completed.count + self.torn[1], self.told)
 
 
 class NcclTracker(ShowingTracker):
-    """Groups by name and size; `members` finds the group of a pointer that is closed."""
+    """groups are the incomplete ones by commId, finished the newest complete ones' (their lines come again from a
+    second home); loose are those without, by home, colour and size, and loose_complete counts them by home."""
+
+    VERSION: ClassVar[int] = 2
 
     groups: dict[str, Group] = {}
-    members: dict[str, str] = {}
+    finished: dict[str, int] = {}
     complete: int = 0
-    aggregated: list[str] = []
+    loose: dict[str, list[Group]] = {}
+    loose_complete: dict[bool, int] = {}
+    aggregated: set[str] = set()
     forwards: dict[int, int] = {}
     forward: Evidence | None = None
     forward_us: int | None = None
@@ -78,67 +116,128 @@ class NcclTracker(ShowingTracker):
 
     def _init(self, observation: Observation) -> None:
         init: CommInit = observation.signal
-        if not init.group:
+        if init.rank >= init.ranks or init.ranks > RANKS_KEPT or init.group in self.finished:
             return
         self.shown = None
-        key = f"{init.group} of {init.ranks}"
-        group = self.groups.get(key)
+        own = observation.evidence.source not in self.aggregated
+        member = crc32(f"{init.process} {init.comm}".encode())
+        if not init.group.startswith("0x"):
+            self._gather(init, observation, member, own)
+            return
+        group = self._group(init.group, observation)
+        group.add(init, observation, member, own)
+        self._settle(init.group, group)
+
+    def _group(self, name: str, observation: Observation) -> Group:
+        group = self.groups.get(name)
         if group is None:
-            if init.complete:
-                return
-            group = self.groups[key] = Group(init.group, init.ranks, observation.evidence, observation.at_us)
+            group = self.groups[name] = Group(name, 0, observation.evidence, observation.at_us)
+            if len(self.groups) > INCOMPLETE_KEPT:
+                del self.groups[next(iter(self.groups))]
+        return group
+
+    def _settle(self, name: str, group: Group) -> None:
+        if group.is_complete():
+            del self.groups[name]
+            self.complete += 1
+            self.finished[name] = group.ranks
+            if len(self.finished) > FINISHED_KEPT:
+                del self.finished[next(iter(self.finished))]
+
+    def _gather(self, init: CommInit, observation: Observation, member: int, own: bool) -> None:
+        """A line without a commId: the communicator of its pointer, else the first of its colour and size that lacks
+        the rank."""
+        name = f"{own:d} {init.group} of {init.ranks}"
+        alike = self.loose.setdefault(name, [])
+        group = next((one for one in alike if member in one.members and _lacks(one, init)), None)
+        group = group or next((one for one in alike if _lacks(one, init)), None)
+        if group is None:
+            group = Group(init.group, init.ranks, observation.evidence, observation.at_us)
+            alike.append(group)
             self._bound()
-        group.evidence, group.at_us = observation.evidence, observation.at_us
-        group.started.setdefault(init.rank, observation.at_us)
-        self.members[f"{init.process} {init.comm}"] = key
-        if observation.evidence.source not in self.aggregated:
-            group.exact = True
-        elif init.complete:
-            group.told += observation.repeated
-        if init.complete:
-            group.completed[init.rank] = observation.at_us
-            if max(len(group.completed), group.told) >= group.ranks:
-                self._drop(key)
-                self.complete += 1
+        group.add(init, observation, member, own)
+        if group.is_complete():
+            alike.remove(group)
+            self.loose_complete[own] = self.loose_complete.get(own, 0) + 1
+        if not alike:
+            self.loose.pop(name, None)
 
     def _bound(self) -> None:
-        if len(self.groups) > INCOMPLETE_KEPT:
-            self._drop(next(iter(self.groups)))
+        if sum(map(len, self.loose.values())) > INCOMPLETE_KEPT:
+            oldest = next(iter(self.loose))
+            del self.loose[oldest][0]
+            if not self.loose[oldest]:
+                del self.loose[oldest]
 
-    def _drop(self, key: str) -> None:
-        del self.groups[key]
-        self.members = {member: group for member, group in self.members.items() if group != key}
+    def _torn(self, observation: Observation) -> None:
+        torn: CommTorn = observation.signal
+        if torn.group in self.finished:
+            return
+        self.shown = None
+        group = self._group(torn.group, observation)
+        own = observation.evidence.source not in self.aggregated
+        if group.torn_in_own is None:
+            group.torn_in_own = own
+        if group.torn_in_own is own:
+            group.torn[torn.complete] += observation.repeated
+        self._settle(torn.group, group)
 
     def _closed(self, observation: Observation) -> None:
         closed: CommClosed = observation.signal
-        key = self.members.get(f"{closed.process} {closed.comm}")
-        if key is not None and closed.how == "destroy":
-            self._drop(key)
+        if closed.how != "destroy":
+            return
+        member = crc32(f"{closed.process} {closed.comm}".encode())
+        for name in [name for name, group in self.groups.items() if member in group.members]:
+            del self.groups[name]
             self.shown = None
+        for name, alike in list(self.loose.items()):
+            rest = [group for group in alike if member not in group.members]
+            if len(rest) == len(alike):
+                continue
+            self.shown = None
+            if rest:
+                self.loose[name] = rest
+            else:
+                del self.loose[name]
 
     def _forward(self, observation: Observation) -> None:
         rank = observation.signal.rank
         if self.echoes.repeats(f"forward {rank}", observation):
             return
-        if rank in self.forwards or len(self.forwards) < RANKS_KEPT:
+        if rank in self.forwards or len(self.forwards) < MARKED_KEPT:
             self.forwards[rank] = self.forwards.get(rank, 0) + 1
             self.forward, self.forward_us, self.shown = observation.evidence, observation.at_us, None
 
     def _home(self, observation: Observation) -> None:
         if observation.signal.kind not in (SourceKind.ACTOR, SourceKind.DAEMON):
-            self.aggregated.append(observation.evidence.source)
+            self.aggregated.add(observation.evidence.source)
 
     def _attempt(self, observation: Observation) -> None:
-        self.groups, self.members, self.forwards = {}, {}, {}
+        self.groups, self.finished, self.loose, self.loose_complete, self.forwards = {}, {}, {}, {}, {}
         self.complete = 0
         self.forward = self.forward_us = self.shown = None
 
     def view(self) -> NcclView:
         """Incomplete communicators and ranks that are behind."""
         if self.shown is None:
-            shown = tuple(_shown(group) for group in self.groups.values())
-            self.shown = NcclView(shown, self.complete, self._behind(), self.forward, self.forward_us)
+            shown = tuple(_shown(group, True) for group in self.groups.values() if group.ranks)
+            loose, complete = self._gathered()
+            self.shown = NcclView(
+                (*shown, *loose), self.complete + complete, self._behind(), self.forward, self.forward_us
+            )
         return self.shown
+
+    def _gathered(self) -> tuple[tuple[Communicator, ...], int]:
+        """The communicators without a commId, and how many are whole: of the ranks' own files where they tell any,
+        since the aggregated log holds a sample of the same lines."""
+        own = True in self.loose_complete or any(name.startswith("1") for name in self.loose)
+        shown = tuple(
+            _shown(group, alone=len(alike) == 1)
+            for name, alike in self.loose.items()
+            if name.startswith("1") is own
+            for group in alike
+        )
+        return shown, self.loose_complete.get(own, 0)
 
     def _behind(self) -> tuple[int, ...]:
         newest = max(self.forwards.values(), default=0)
@@ -147,6 +246,7 @@ class NcclTracker(ShowingTracker):
 
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
         CommInit: _init,
+        CommTorn: _torn,
         CommClosed: _closed,
         ForwardEntered: _forward,
         SourceSeen: _home,
@@ -154,17 +254,27 @@ class NcclTracker(ShowingTracker):
     }
 
 
-def _shown(group: Group) -> Communicator:
-    started = tuple(sorted(group.started))
-    unfinished = tuple(rank for rank in started if rank not in group.completed) if group.exact else ()
-    absent = tuple(rank for rank in range(group.ranks) if rank not in group.started) if group.exact else ()
+def _lacks(group: Group, init: CommInit) -> bool:
+    """Whether the line can be the next one of its rank in this communicator."""
+    return init.rank not in group.completed and (init.complete or init.rank not in group.begun)
+
+
+def _shown(group: Group, alone: bool) -> Communicator:
+    """What can be said of a communicator. Who completed without a START that is on file shows that heads are missing;
+    where all that began have completed the others were not heard, since no rank completes without them."""
+    started = group.begun.union(group.completed)
+    stuck = group.begun.without(group.completed)
+    unfinished = group.exact and group.torn[1] == 0
+    cut = group.completed.without(group.begun).count > 0
+    heard = stuck.count > 0 and not cut and group.torn[0] == 0 and started.first(2) != (0,)
     return Communicator(
         group.group,
         group.ranks,
-        started[:SHOWN_RANKS],
-        len(group.completed),
-        unfinished[:SHOWN_RANKS],
-        absent[:SHOWN_RANKS],
+        started.first(SHOWN_RANKS),
+        group.completed.count,
+        stuck.first(SHOWN_RANKS) if unfinished else (),
+        started.inverse(group.ranks).first(SHOWN_RANKS) if group.exact and alone and heard else (),
         group.at_us,
         group.evidence,
+        sum(group.torn),
     )

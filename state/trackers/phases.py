@@ -15,7 +15,11 @@ from extractors.signal import Fault
 from extractors.supervisor import DriverExited
 from extractors.trainer import (
     BufferProgress,
+    CheckpointPart,
     CheckpointSaved,
+    EpochLogged,
+    EvaluationProgress,
+    ExpertBlocksSynced,
     ForwardEntered,
     OptimizerStepped,
     PhaseFinished,
@@ -41,6 +45,15 @@ FAILED_WITHIN = 1.0
 STEP = "step"
 INTERLEAVED = "generate"
 """The phase that a producer task of the one-step-off trainer opens beside the trainer's own stack."""
+
+
+_INSIDE: dict[type, Stage] = {
+    BufferProgress: Stage.GENERATION,
+    PolicyProgress: Stage.TRAINING,
+    ForwardEntered: Stage.TRAINING,
+    EvaluationProgress: Stage.EVALUATION,
+}
+"""The stage of lines that only stand inside a phase."""
 
 
 class OpenPhase(msgspec.Struct, frozen=True):
@@ -171,22 +184,16 @@ class PhasesTracker(ShowingTracker):
         self.newest, self.newest_us = observation.evidence, observation.at_us
         self.shown = None
 
-    def _generating(self, observation: Observation) -> None:
-        self._inside(Stage.GENERATION, observation)
-
-    def _training(self, observation: Observation) -> None:
-        self._inside(Stage.TRAINING, observation)
-
     def _stepped(self, observation: Observation) -> None:
         """A line of a step's course: with no phase on file since bring-up, its head is missing and steps go on."""
         if self.stage is Stage.BRING_UP:
             self.stage = Stage.GENERATION
         self._newest(observation)
 
-    def _inside(self, stage: Stage, observation: Observation) -> None:
+    def _inside(self, observation: Observation) -> None:
         """A line that only stands inside a phase, in a log whose head (and with it the phase's begin) is missing."""
         if self.newest is None:
-            self.stage = stage
+            self.stage = _INSIDE[type(observation.signal)]
             self._newest(observation)
 
     def _done(self, observation: Observation) -> None:
@@ -261,12 +268,10 @@ class PhasesTracker(ShowingTracker):
         StepCompleted: _stepped,
         RolloutBatch: _stepped,
         OptimizerStepped: _stepped,
-        WeightsUpdated: _newest,
-        CheckpointSaved: _newest,
+        **dict.fromkeys((WeightsUpdated, ExpertBlocksSynced, CheckpointPart, CheckpointSaved), _newest),
+        EpochLogged: _stepped,
         StepMetrics: _stepped,
-        BufferProgress: _generating,
-        PolicyProgress: _training,
-        ForwardEntered: _training,
+        **dict.fromkeys(_INSIDE, _inside),
         TrainingDone: _done,
         Fault: _fault,
         DriverExited: _exited,

@@ -28,6 +28,17 @@ def living_pods(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
     return tuple(pod for pod in pods if pod.status not in ENDED_STATUSES)
 
 
+EVICTIONS = frozenset(
+    {"Evicted", "PreemptionByScheduler", "TerminationByKubelet", "EvictionByEvictionAPI", "DeletionByTaintManager"}
+)
+"""Kubernetes' words for a pod that it took away: its status, or the reason of its DisruptionTarget."""
+
+
+def evicted_pod(pods: tuple[Pod, ...]) -> Pod | None:
+    """A pod that Kubernetes took away, where no pod lives: beside living ones it is one that was replaced."""
+    return None if living_pods(pods) else next((pod for pod in pods if pod.reason in EVICTIONS), None)
+
+
 _GENERATION = re.compile(r"(-\d+)-[0-9a-f]{4,}-(\d+)$")
 """The end of an Iris pod's name: rank, hash, generation. A bare trailing number is an index, not a generation."""
 

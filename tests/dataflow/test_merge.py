@@ -1,9 +1,9 @@
 """One order for a job's files, and beats that don't depend on how they were read."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
-from dataflow.merge import BEAT_US, Merge, Stream, beats
+from dataflow.merge import BEAT_US, PART, Merge, Stream, beats
 from extractors.record import Beat, Observation, SourceKind
 from extractors.signal import BringUp
 from state.policy import SECOND_US
@@ -15,7 +15,7 @@ def seen(source: str, *seconds: float) -> list[Observation]:
 
 
 def merged(*streams: tuple[SourceKind, list[Observation]], polled: bool = False) -> Merge:
-    return Merge([Stream(rank, kind, found) for rank, (kind, found) in enumerate(streams)], polled)
+    return Merge([Stream(rank, kind, [found]) for rank, (kind, found) in enumerate(streams)], polled)
 
 
 def what(observations: Iterator[Observation]) -> list[str]:
@@ -24,19 +24,19 @@ def what(observations: Iterator[Observation]) -> list[str]:
 
 def cut(observations: list[Observation], as_of_us: int | None = None) -> list[Beat]:
     end = max((o.at_us for o in observations), default=T0)
-    return list(beats("/kim/rl", observations, lambda: end, as_of_us))
+    return list(beats("/kim/rl", [observations], lambda: end, as_of_us))
 
 
 def test_lines_of_the_same_time_come_in_the_order_of_their_files() -> None:
     first, second = seen("a", 1, 2, 3), seen("b", 1, 2, 3)
     wanted = ["a 1", "b 1", "a 2", "b 2", "a 3", "b 3"]
     streams = merged((SourceKind.AGGREGATED, first), (SourceKind.POLL, second))
-    assert what(iter(streams)) == wanted
+    assert what(chain.from_iterable(streams)) == wanted
 
 
 def test_a_node_whose_clock_runs_ahead_does_not_move_the_end() -> None:
     streams = merged((SourceKind.POLL, seen("poll", 10, 20)), (SourceKind.ACTOR, seen("actor", 15, 500)), polled=True)
-    observations = list(streams)
+    observations = list(chain.from_iterable(streams))
     assert streams.end_us == us(20)
     assert max(o.at_us for o in observations) == us(20)
     assert what(iter(observations)) == ["poll 10", "actor 15", "poll 20", "actor 500"]
@@ -77,3 +77,13 @@ def test_what_comes_after_the_asked_time_is_not_seen() -> None:
 def test_an_asked_time_after_the_last_line_is_reached_by_ticks() -> None:
     found = cut(seen("a", 1), as_of_us=us(65))
     assert [beat.tick.at_us - T0 for beat in found[-2:]] == [60 * SECOND_US, 65 * SECOND_US]
+
+
+def test_a_beat_of_very_many_lines_goes_in_parts_and_is_judged_once() -> None:
+    found = cut([saw(1, BringUp(str(number))) for number in range(2 * PART + 1)])
+    assert [(beat.partial, len(beat.observations)) for beat in found] == [(True, PART), (True, PART), (False, 1)]
+
+
+def test_a_run_is_cut_where_another_files_line_comes_between() -> None:
+    streams = merged((SourceKind.AGGREGATED, seen("a", 1, 2, 2, 5)), (SourceKind.POLL, seen("b", 2, 3)))
+    assert [what(iter(run)) for run in streams] == [["a 1", "a 2", "a 2"], ["b 2", "b 3"], ["a 5"]]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dataflow.job_toml import duration
-from dataflow.settings import Probe, SettingsError, Sync, load_job, read_job
+from dataflow.outcome import SettingsError
+from dataflow.settings import Probe, Sync, load_job, read_job
 
 WHOLE = b"""\
 # written by the launcher

@@ -16,6 +16,7 @@ from dataflow.reads import Limits
 from dataflow.trial_files import TrialFiles, Trouble, place_in, trial_files
 from dataflow.trials import trial_observations
 from extractors.harbor_trials import TrialEnded, TrialStarted, TrialUnreadable
+from extractors.polls import TrialsListed
 from extractors.record import Observation, SourceEnded, SourceFailed, SourceKind
 from tests.builders import T0, us
 
@@ -133,6 +134,25 @@ def test_a_jobs_own_files_are_no_trial(tmp_path: Path) -> None:
     assert [trial for _, trial, _ in said(from_tree)] == [trial for _, trial, _ in said(from_tar)]
     assert {trial for _, trial, _ in said(from_tar)} == {"fix-it__aaaaaa1", "sort-it__bbbbbb2"}
     assert from_tar[-1].signal.lines == 2
+
+
+@pytest.mark.parametrize("under", ["", "2026-07-20__08-00-00/"], ids=["beside the trials", "in the job's folder"])
+def test_a_jobs_own_count_is_told_once_from_folder_and_archive(tmp_path: Path, under: str) -> None:
+    counted = {"n_total_trials": 9, "updated_at": stamp(40), "stats": {"n_completed_trials": 2, "n_running_trials": 5}}
+    inside = {f"{under}{name}": content for name, content in {**TWO, "result.json": json.dumps(counted)}.items()}
+    (tmp_path / "b").mkdir()
+    for trials in (tree(tmp_path / "a", inside), tar(tmp_path / "b", inside)):
+        observations, notes = observed(trials)
+        counts = [each for each in observations if isinstance(each.signal, TrialsListed)]
+        assert [(each.signal, each.at_us) for each in counts] == [(TrialsListed(7, 2, us(2400)), us(2400))]
+        assert counts[0].evidence.source.endswith(f"{under}result.json")
+        assert (observations[-1].signal.lines, notes) == (2, [])
+
+
+def test_a_jobs_own_file_that_cannot_be_read_makes_no_trial_unreadable(tmp_path: Path) -> None:
+    observations, _ = observed(tree(tmp_path, {**TWO, "result.json": '{"n_total'}))
+    assert {trial for _, trial, _ in said(observations)} == {"fix-it__aaaaaa1", "sort-it__bbbbbb2"}
+    assert observations[-1].signal.unparsed == 0
 
 
 def test_a_trial_without_a_time_has_none_and_stands_at_the_newest(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from extractors.clocks import parse_iso
 from extractors.coherence import Coherence, coherence_of
 from extractors.harbor_trials import TrialEnded, TrialReading, TrialStarted, TrialUnreadable, read_trial, wanted
+from extractors.polls import TrialsListed
 from extractors.trial_result import TrialTiming
 from tests.builders import us
 
@@ -256,9 +258,24 @@ def test_a_trial_that_left_only_its_exception_ended_at_its_last_step() -> None:
     assert [reading.at_us for reading in read_trial(TRIAL, files)] == [us(30), us(75)]
 
 
-def test_a_jobs_own_result_is_no_trial() -> None:
-    raw = json.dumps({"id": "x", "started_at": at(0), "n_total_trials": 64, "stats": {"n_trials": 3}}).encode()
-    assert read_trial("job", {"result.json": raw}) == ()
+@pytest.mark.parametrize(
+    ("stats", "counted"),
+    [
+        ({"n_trials": 3, "n_errors": 2}, (3, 3)),
+        ({"n_completed_trials": 3, "n_errored_trials": 2, "n_running_trials": 8, "n_pending_trials": 53}, (11, 3)),
+    ],
+    ids=["up to 0.6", "0.26"],
+)
+def test_a_jobs_own_result_is_a_count_and_no_trial(stats: dict[str, int], counted: tuple[int, int]) -> None:
+    raw = json.dumps({"id": "x", "started_at": at(0), "updated_at": at(60), "n_total_trials": 64, "stats": stats})
+    (found,) = read_trial("job", {"result.json": raw.encode()})
+    assert (found.signal, found.at_us) == (TrialsListed(*counted, found.at_us), parse_iso(at(60)))
+    assert '"stats"' in found.quote
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b'{"n_total_trials": 4, "stats": {}}', b'{"trial_name": "a"}'])
+def test_a_jobs_own_result_that_says_nothing_is_passed_over(raw: bytes) -> None:
+    assert read_trial("", {"result.json": raw}) == ()
 
 
 def test_an_empty_config_alone_is_unreadable() -> None:

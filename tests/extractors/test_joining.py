@@ -1,8 +1,12 @@
 """Messages that span lines, told apart even where two actors' lines interleave."""
 
+import pytest
+
 from extractors.extract import Reader, read_sample
+from extractors.metrics import StepMetrics
 from extractors.record import NOWHERE, Block, Origin
 from extractors.signal import Fault
+from extractors.trainer import PhaseFinished, PhaseStarted, StepProgress
 
 TRACEBACK = (
     "(Learner pid=1) Traceback (most recent call last):\n"
@@ -125,3 +129,89 @@ def test_a_line_of_a_message_that_spans_lines_names_no_exception() -> None:
     """Ray's de-duplication can swallow the exception's own line and leave the rest of its message."""
     text = f"Traceback (most recent call last):\n{FRAME}\nAction: click(7, 9)\n"
     assert faults(text) == []
+
+
+SAVE_FAILED = (
+    "2026-07-01 22:47:31.123 | ERROR    | skyrl_train.trainer:save_checkpoints:930 - Checkpoint save failed at global "
+    "step 7; continuing from the last complete checkpoint\n"
+)
+
+
+def test_the_traceback_below_a_checkpoint_that_may_fail_is_ignored_and_the_next_one_read() -> None:
+    header = "Traceback (most recent call last):\n"
+    text = f"{SAVE_FAILED}{header}{FRAME}OSError: storage is slow\n{header}{FRAME}KeyError: 1\n"
+    assert [fault.exception for fault in faults(text)] == ["KeyError"]
+
+
+def test_the_whole_chain_of_an_ignored_traceback_is_ignored() -> None:
+    header = "Traceback (most recent call last):\n"
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    text = f"{SAVE_FAILED}{header}{FRAME}OSError: slow\n{link}{header}{FRAME}RuntimeError: no storage\n"
+    assert faults(text) == []
+    assert [fault.exception for fault in faults(f"{text}\n{header}{FRAME}KeyError: 1\n")] == ["KeyError"]
+
+
+def test_each_traceback_of_a_chain_is_read_in_its_order() -> None:
+    header = "Traceback (most recent call last):\n"
+    link = "\nThe above exception was the direct cause of the following exception:\n\n"
+    text = f"{header}{FRAME}KeyError: 1\n{link}{header}{FRAME}RuntimeError: no policy\n"
+    assert [fault.exception for fault in faults(text)] == ["KeyError", "RuntimeError"]
+
+
+BAR = "Training Step Progress:   3%|▎         | 2/80 [1:02:03<40:21:09, 1862.37s/it]"
+LOGGED = "2026-07-01 22:47:31.123 | INFO     | skyrl_train.trainer:train:227 - "
+
+
+@pytest.mark.parametrize("bar", [BAR, f"\r{BAR}", f"\r{BAR}\r{BAR}", f"\x1b[A\r{BAR}\r{BAR}\x1b[A"])
+def test_a_log_line_glued_to_a_bar_is_read_and_the_bar_too(bar: str) -> None:
+    read = dict(read_sample(f"(Learner pid=1) {bar}{LOGGED}Started: 'sync_weights'\n"))
+    assert read == {"step_progress": StepProgress(2, 80), "phase_started": PhaseStarted("sync_weights")}
+
+
+def test_a_header_glued_to_redrawn_frames_opens_its_traceback() -> None:
+    read = read_sample(f"\r{BAR}\r{BAR}Traceback (most recent call last):\n{FRAME}KeyError: 1\n")
+    assert [name for name, _ in read] == ["step_progress", "traceback"]
+
+
+def test_two_writers_in_one_line_are_both_read_each_with_its_own_time_and_origin() -> None:
+    reader = Reader("log", NOWHERE, 0)
+    line = (
+        f"(Learner pid=1) {LOGGED}Started: 'eval'(Actor pid=2, ip=10.0.0.9) 2026-07-01 22:47:33.000 | INFO     | "
+        "skyrl_train.trainer:train:227 - Finished: 'generate', time cost: 3.00s\n"
+    )
+    first, second = reader.read(Block("log", 0, 1, line.encode()))
+    assert (first.signal, first.origin.actor) == (PhaseStarted("eval"), "Learner")
+    assert (second.signal, second.origin.actor) == (PhaseFinished("generate", 3.0), "Actor")
+    assert second.at_us - first.at_us == 1_877_000
+
+
+def test_a_whole_message_inside_a_torn_one_is_read_and_the_torn_one_is_not() -> None:
+    text = f"{LOGGED}Finished: 'policy_tr{LOGGED}Started: 'eval'\nain', time cost: 9.00s\n"
+    assert read_sample(text) == [("phase_started", PhaseStarted("eval"))]
+
+
+@pytest.mark.parametrize("before", ['{"content": "', 'the tool said "', "`", "it printed\\n", "and then: "])
+def test_a_log_line_that_is_quoted_inside_another_is_content(before: str) -> None:
+    assert read_sample(f"{LOGGED}agent: {before}{LOGGED}Started: 'eval'\n") == []
+
+
+def test_frames_inside_an_agents_words_are_content() -> None:
+    logger = "2026-07-01 22:47:31.123 | DEBUG    | harbor.agents.terminus_2.terminus_2:run:900 - "
+    assert read_sample(f"{logger}episode=\r{BAR}\r{BAR}\n") == []
+
+
+def test_vllms_continuation_lines_may_end_in_a_carriage_return() -> None:
+    prefix = "(EngineCore_DP0 pid=71) ERROR 07-01 22:47:31 [core.py:1101] "
+    lines = ("Traceback (most recent call last):", '  File "c.py", line 1, in busy', "OSError: disk is gone")
+    found = faults("".join(f"{prefix}{line}\r\n" for line in lines))
+    assert [(fault.exception, fault.detail) for fault in found] == [("OSError", "disk is gone")]
+
+
+def test_dicts_of_two_actors_that_interleave_are_two_records() -> None:
+    text = (
+        "(Learner pid=1) {'async/staleness_max': 1,\n"
+        "(Other pid=2) {'generate/avg_num_tokens': '8.0000',\n"
+        "(Learner pid=1)  'trainer/global_step': 4}\n"
+        "(Other pid=2)  'trainer/global_step': 5}\n"
+    )
+    assert [signal.step for _, signal in read_sample(text) if isinstance(signal, StepMetrics)] == [4, 5]

@@ -4,9 +4,15 @@
 
 import pytest
 
+from dataflow.homes import writer_of
 from extractors.clocks import Clock, parse_iso, write_iso
+from extractors.extract import read_sample
 from extractors.layers import Line, Unwrapper
+from extractors.polls import SyncPolled
 from extractors.record import NOWHERE, Origin
+from extractors.trainer import EvaluationProgress
+from tests.extractors.poll_builders import said as sync_said
+from tests.extractors.poll_builders import why
 
 ANCHOR = parse_iso("2026-07-01T22:00:00Z") or 0
 
@@ -36,6 +42,45 @@ def unwrap(raw: str, base: Origin = NOWHERE) -> Line:
         ("WARNING:torch.distributed.elastic.agent.server.api:hello", "hello", None),
         ("ERROR:2026-07-01 22:47:31,953:hello", "hello", "2026-07-01T22:47:31.953Z"),
         ("W0701 22:47:31.426000 800 torch/distributed/run.py:792] hello", "hello", "2026-07-01T22:47:31.426Z"),
+        ("[pod/rl-9-0/task] 2026-07-01T22:47:31.123456789Z hello", "hello", "2026-07-01T22:47:31.123Z"),
+        ("task=/kim/rl-9/0 | hello", "hello", None),
+        ("I20260701 22:47:31 4242 iris.client task=/kim/rl-9/0 | hello", "hello", None),
+        ("2026-07-01 22:47:31,123 INFO iris.cli task=/kim/rl-9/0:2 | hello", "hello", None),
+        ("0: hello", "hello", None),
+        ("[default7]:hello", "hello", None),
+        ("3: [rank7]: 2026-07-01 22:47:31.123 | INFO     | a.b:run:6 - hello", "hello", "2026-07-01T22:47:31.123Z"),
+        ("(Learner pid=1, ip=10.0.0.7) hello", "hello", None),
+        ("(Learner pid=1) hello", "hello", None),
+        ("(pid=4242) hello", "hello", None),
+        ("(raylet) hello", "hello", None),
+        ("(raylet, ip=10.0.0.7) hello", "hello", None),
+        ("(gcs_server) hello", "hello", None),
+        ("(autoscaler +5h5m58s) hello", "hello", None),
+        ("\x1b[36m(Learner pid=1)\x1b[0m hello", "hello", None),
+        ("INFO 07-01 22:47:31 [v1/metrics/loggers.py:248] hello", "hello", "2026-07-01T22:47:31.000Z"),
+        ("\x1b[32mINFO\x1b[0m \x1b[90m07-01 22:47:31\x1b[0m \x1b[90m[core.py:1]\x1b[0m hello", "hello", "2026-07-01T22:47:31.000Z"),
+        ("engine-3 INFO 07-01 22:47:31 [core.py:1] hello", "hello", "2026-07-01T22:47:31.000Z"),
+        ("(EngineCore_0 pid=71) INFO 07-01 22:47:31 [core.py:1] hello", "hello", "2026-07-01T22:47:31.000Z"),
+        ("(EngineCore pid=71) INFO 07-01 22:47:31 [core.py:1] hello", "hello", "2026-07-01T22:47:31.000Z"),
+        ("(APIServer pid=10) hello", "hello", None),
+        ("(ApiServer_1 pid=10) hello", "hello", None),
+        ("(Worker pid=72) hello", "hello", None),
+        ("(Worker_TP0 pid=72) hello", "hello", None),
+        ("(Worker_DP0_TP1_EP1 pid=72) hello", "hello", None),
+        ("(MainProcess pid=70) hello", "hello", None),
+        ("[2026-07-01 22:47:31,014 W 4242 4250] logging.cc:113: hello", "hello", "2026-07-01T22:47:31.014Z"),
+        ("[rank0]:[W1229 22:47:31.426415540 TCPStore.cpp:106] [c10d] hello", "[c10d] hello", "2026-12-29T22:47:31.426Z"),
+        ("[rank3]:[F701 22:47:31.426415540 ProcessGroupNCCL.cpp:1554] [PG ID 0 PG GUID 0 Rank 3] hello", "hello", "2026-07-01T22:47:31.426Z"),
+        ("[rank3]:[I701 22:47:31.426415540 ProcessGroupNCCL.cpp:15] [PG ID 0 PG GUID 0(default_pg) Rank 3] hello", "hello", "2026-07-01T22:47:31.426Z"),
+        ("22:47:31 INFO hello", "hello", None),
+        ("[INFO] hello", "hello", None),
+        ("2026-07-01 22:47:31,123 - trainer - WARNING - hello", "hello", "2026-07-01T22:47:31.123Z"),
+        ("2026-07-01 22:47:31,123 INFO hello", "hello", "2026-07-01T22:47:31.123Z"),
+        ("[INFO|trainer.py:2414] 2026-07-01 22:47:31,123 >> hello", "hello", "2026-07-01T22:47:31.123Z"),
+        ("[task-runtime] hello", "[task-runtime] hello", None),
+        ("[start_vllm_iris_controller] hello", "[start_vllm_iris_controller] hello", None),
+        ("[fd-monitor] [22:47:31] OK: hello", "[fd-monitor] [22:47:31] OK: hello", None),
+        ("n7:42:53 [3] NCCL INFO hello", "n7:42:53 [3] NCCL INFO hello", None),
         ("[2026-07-01 22:47:31] n7:42:53 [3] net.cc:12 NCCL WARN hello", "n7:42:53 [3] net.cc:12 NCCL WARN hello", "2026-07-01T22:47:31.000Z"),
     ],
 )  # fmt: skip
@@ -87,3 +132,105 @@ def test_a_named_actors_tag_names_its_class() -> None:
 def test_a_logger_of_content_stays_named_by_pythons_own_prefix() -> None:
     assert unwrap("INFO:LiteLLM:the agent said hello").logger == "LiteLLM"
     assert unwrap("INFO:asyncio:hello").logger == ""
+
+
+def test_a_followed_log_names_its_task_and_attempt() -> None:
+    line = unwrap("I20260701 22:47:31 4242 iris.client task=/kim/rl-9/3:2 | (Learner pid=1) hello")
+    assert line.origin == Origin("/kim/rl-9/3", 2, "Learner", 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the task=/kim/rl-9/0 | is mine",
+        "[INFO] [launch.py:3:main] hello",
+        "INFO worker.py:12 -- hello",
+        "22:47:31 hello",
+        "it said INFO 07-01 22:47:31 [core.py:1] hello",
+        "[rank-0]: hello",
+        "[speaker|x] hello",
+    ],
+)
+def test_words_that_only_resemble_a_prefix_stay(words: str) -> None:
+    assert unwrap(words).text == words
+
+
+def test_the_tools_own_chatter_before_the_first_line_costs_nothing() -> None:
+    chatter = "Tunnel to controller established\nFetching logs ...\n\n"
+    read = read_sample(f"{chatter}[22:47:31] task=/kim/rl-9/0 | Training done!\n")
+    assert [name for name, _ in read] == ["training_done"]
+
+
+def test_a_transport_clock_without_a_date_goes_on_past_midnight() -> None:
+    unwrapper = Unwrapper(Clock(ANCHOR), NOWHERE)
+    times = [unwrapper.unwrap(f"[{at}] task=/kim/rl-9/0 | x").at_us or 0 for at in ("23:59:59", "00:00:01", "11:30:00")]
+    assert [write_iso(at) for at in times] == [
+        "2026-07-01T23:59:59.000Z",
+        "2026-07-02T00:00:01.000Z",
+        "2026-07-02T11:30:00.000Z",
+    ]
+
+
+def test_a_worker_tag_of_old_vllm_names_the_rank() -> None:
+    line = unwrap("(VllmWorker rank=3 pid=72) INFO 07-01 22:47:31 [worker.py:1] up")
+    assert (line.text, line.origin.actor, line.origin.rank, line.origin.pid) == ("up", "VllmWorker", 3, 72)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "times"),
+    [
+        (" [repeated 31x across cluster]", 31),
+        ("\x1b[32m [repeated 2x across cluster]\x1b[0m", 2),
+        (
+            " [repeated 4x across cluster] (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log "
+            "deduplication, or see https://docs.ray.io for more options.)",
+            4,
+        ),
+        ("", 1),
+    ],
+)
+def test_rays_copies_are_counted_and_their_suffix_comes_off(suffix: str, times: int) -> None:
+    line = unwrap(f"(Learner pid=1) hello{suffix}")
+    assert (line.text, line.repeated) == ("hello", times)
+
+
+@pytest.mark.parametrize(
+    ("tag", "rank"), [("[Rank 0] ", 0), ("[PG 0 Rank 1] ", 1), ("[PG ID 2 PG GUID 77(TP) Rank 3] ", 3)]
+)
+def test_a_process_groups_tag_of_each_torch_names_the_rank(tag: str, rank: int) -> None:
+    line = unwrap(f"[E ProcessGroupNCCL.cpp:458] {tag}hello")
+    assert (line.text, line.origin.rank, line.group) == ("hello", rank, tag)
+
+
+@pytest.mark.parametrize("frames", ["\r{bar}\r{bar}", "\x1b[A\r{bar}", "{bar}\x1b[A", "\r{bar}\r\x1b[A", "\n\r{bar}"])
+def test_cursor_codes_and_redrawn_frames_leave_the_newest_bar(frames: str) -> None:
+    bar = "Evaluation Progress:  25%|██▌       | 2/8 [10:20<31:00, 310.00s/it]"
+    assert read_sample(f"(Learner pid=1) {frames.format(bar=bar)}\n") == [
+        ("evaluation_progress", EvaluationProgress(2, 8))
+    ]
+
+
+def test_a_folder_of_a_nodes_ray_logs_names_the_node_its_rank_and_the_sessions_start() -> None:
+    writer = writer_of(
+        "ray_session_logs/rank3-quartz-07/session_2026-07-01_22-47-31_123456_4242/worker-ab-01000000-77.err"
+    )
+    assert (writer.node_rank, writer.host, writer.pid) == (3, "quartz-07", 77)
+    assert write_iso(writer.session_start_us or 0) == "2026-07-01T22:47:31.000Z"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[ray] REFUSING to mirror into ./ray_session_logs: it holds another job's",
+        "[sync] cannot read iris-task-env/rl-9 (KUBECONFIG=/home/kim/.kube/config)",
+        "[finelog] could not be fetched (rc=1: deadline exceeded)",
+        "⚠ hit the --finelog-lines cap (500000)",
+    ],
+)
+def test_a_sync_that_left_something_out_is_a_failure_whatever_its_exit(said: str) -> None:
+    assert said in why("sync", f"[ray] 12 new / 6123 total -> x\n{said}\n")
+
+
+def test_a_sync_that_pulled_all_is_none() -> None:
+    told = "[ray] 6123 objects under iris/rl-9/run-1/ray_session_logs/\n[ray] (none yet)\n[finelog] 81234 lines -> x\n"
+    assert isinstance(sync_said("sync", told), SyncPolled)

@@ -124,6 +124,39 @@ def test_dcgm_profiling_stands_in_for_utilization() -> None:
     assert (gpu.index, gpu.utilization_percent) == (2, 50.0)
 
 
+def test_every_dcgm_sibling_is_read_or_passed_over_without_harm() -> None:
+    fields = {"PROF_SM_ACTIVE": "0.4", "PROF_DRAM_ACTIVE": "0.1", "DEV_POWER_USAGE": "300.5", "DEV_MEM_COPY_UTIL": "9"}
+    passed = ("DEV_SM_CLOCK", "DEV_GPU_TEMP", "DEV_XID_ERRORS", "DEV_NVLINK_BANDWIDTH_TOTAL", "PROF_PIPE_TENSOR_ACTIVE")
+    lines = [
+        f'DCGM_FI_{name}{{gpu="3",Hostname="node-7"}} {value}'
+        for name, value in {**fields, **dict.fromkeys(passed, "7")}.items()
+    ]
+    assert said("gpu", "\n".join(lines), target="pod-1").gpus == (GpuReading(3, 40.0, 300.5, None, None, 10.0),)
+
+
+RAY_METRICS = """\
+# HELP ray_node_gpus_utilization Total GPU usage on a ray node
+# TYPE ray_node_gpus_utilization gauge
+ray_node_gpus_utilization{GpuDeviceName="NVIDIA H100",GpuIndex="0",SessionName="s",Version="2.51.1",ip="10.1.0.7"} 87.0
+ray_node_gpus_utilization{GpuDeviceName="NVIDIA H100",GpuIndex="1",SessionName="s",Version="2.51.1",ip="10.1.0.7"} 3.0
+ray_node_gram_used{GpuDeviceName="NVIDIA H100",GpuIndex="0",SessionName="s",Version="2.51.1",ip="10.1.0.7"} 70000.0
+ray_node_gram_available{GpuDeviceName="NVIDIA H100",GpuIndex="0",SessionName="s",Version="2.51.1",ip="10.1.0.7"} 11559.0
+ray_node_mem_used{ip="10.1.0.7"} 5e+11
+"""
+
+
+def test_rays_own_metrics_are_read_by_node() -> None:
+    found = reading("gpu", RAY_METRICS, target="head")
+    gpus = (GpuReading(0, 87.0, None, 70000.0, 81559.0), GpuReading(1, 3.0))
+    assert found.signals == (GpusPolled("10.1.0.7", gpus),)
+    assert found.quotes[0].endswith("87.0") or found.quotes[0].endswith("3.0")
+
+
+def test_ray_metrics_without_a_readable_gpu_are_a_failure() -> None:
+    assert "Ray's GPU metrics" in why("gpu", 'ray_node_gpus_utilization{GpuIndex="",ip="10.1.0.7"} NaN\n')
+    assert "not found" in why("gpu", 'ray_node_mem_used{ip="10.1.0.7"} 5e+11\n')
+
+
 PLAIN_TABLE = """\
 +-----------------------------------------------------------------------------------------+
 | NVIDIA-SMI 570.86.15              Driver Version: 570.86.15      CUDA Version: 12.8     |

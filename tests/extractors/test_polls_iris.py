@@ -1,6 +1,7 @@
 """The Iris tools' outputs as a job state."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,37 @@ def test_the_plain_listing_is_read_by_its_columns() -> None:
     assert found.signals == (StatePolled(JobState.PENDING, error="waiting for capacity"),)
     assert found.quotes[0].startswith("/bob/rl-tiny  ")
     assert said("state", "No jobs found.\n").state is JobState.ABSENT
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({"exit": 1, "stderr": "[watch] TERMINAL: failed\n"}, JobState.FAILED),
+        ({"exit": 2, "stderr": "[watch] TERMINAL: absent\n"}, JobState.ABSENT),
+        ({"stdout": "Job completed with state: 4\n"}, JobState.SUCCEEDED),
+        ({"stdout": "INFO job=/bob/rl finished with state=killed, draining logs (total_lines=9)\n"}, JobState.KILLED),
+    ],
+)
+def test_the_one_line_in_which_a_tool_tells_the_end_is_a_state(fields: dict[str, Any], state: JobState) -> None:
+    assert said("state", **fields) == StatePolled(state)
+
+
+def test_what_a_tool_tells_of_itself_is_no_end() -> None:
+    assert "exit 3" in why("state", exit=3, stderr="[watch] ERROR: could not read state for /bob/rl\n")
+    assert "Job failed" in why("state", exit=1, stderr="Job failed: no route\n")
+
+
+def test_a_query_as_a_table_is_read_by_its_names() -> None:
+    table = "job_id      state    exit_code  error\n/bob/rl         5            1  boom\n"
+    found = reading("state", table, command="iris query -f table")
+    assert found.signals == (StatePolled(JobState.FAILED, exit_code=1, error="boom"),)
+    assert found.quotes == ("/bob/rl         5            1  boom",)
+
+
+def test_of_a_table_with_an_empty_cell_only_the_first_columns_are_taken() -> None:
+    table = "job_id      state    exit_code  error\n/bob/rl         3               \n"
+    assert said("state", table, command="iris query -f table") == StatePolled(JobState.RUNNING)
+    assert "job state" in why("state", "error    state  job_id\n    3  /bob/rl\n", command="iris query -f table")
 
 
 def test_a_dropped_connection_is_no_state() -> None:

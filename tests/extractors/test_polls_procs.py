@@ -120,6 +120,37 @@ def test_of_several_dumps_the_refused_one_is_told_beside_the_others() -> None:
     assert isinstance(second, StacksPolled)
 
 
+FAULTHANDLER = """\
+Thread 0x00007f01 [ray_print_logs] (most recent call first):
+  File "/usr/lib/python3.12/threading.py", line 355 in wait
+  File "/opt/app/printer.py", line 9 in run
+
+Current thread 0x00007f02 (most recent call first):
+  File "/venv/torch/distributed/distributed_c10d.py", line 4321 in all_to_all_single
+  File "/opt/app/moe.py", line 88 in forward
+"""
+
+
+def test_a_dump_of_pythons_own_faulthandler_stands_in_for_py_spy() -> None:
+    found = reading("stacks", FAULTHANDLER, target="pod-0", command="cat stacks/worker-77ab.txt")
+    threads = (
+        Thread("ray_print_logs", "", ("wait (threading.py:355)", "run (printer.py:9)")),
+        Thread("thread 0x00007f02", "", ("all_to_all_single (distributed_c10d.py:4321)", "forward (moe.py:88)")),
+    )
+    assert found.signals == (StacksPolled("pod-0", 0, "", threads),)
+    assert "all_to_all_single" in found.quotes[0]
+
+
+def test_of_a_faulthandler_file_that_is_written_again_the_newest_dump_counts() -> None:
+    later = FAULTHANDLER.replace("line 88", "line 99")
+    (dump,) = reading("stacks", FAULTHANDLER + "\n" + later).signals
+    assert [thread.frames[-1] for thread in dump.threads] == ["run (printer.py:9)", "forward (moe.py:99)"]
+
+
+def test_a_crash_report_without_frames_is_no_dump() -> None:
+    assert "not found" in why("stacks", "Current thread 0x00007f02 (most recent call first):\n  <no Python frame>\n")
+
+
 def test_a_dump_without_threads_is_a_failure() -> None:
     assert "not found" in why("stacks", "Process 4242: python\nPython v3.12.3 (/usr/bin/python3.12)\n")
     assert "not found" in why("stacks", "[]")

@@ -38,6 +38,34 @@ def test_states_and_exits_of_sacct(cell: str, exit_cell: str, state: JobState, c
     assert sacct(f"771|rl|{cell}|{exit_cell}") == StatePolled(state, exit_code=code, error=error)
 
 
+@pytest.mark.parametrize(
+    ("cell", "state"),
+    [("OUT_OF_ME+", JobState.FAILED), ("NODE_FAI+", JobState.FAILED), ("PREEMPTE+", JobState.PREEMPTED)],
+)
+def test_a_state_that_a_narrow_column_cut_is_known(cell: str, state: JobState) -> None:
+    assert sacct(f"771|rl|{cell}|0:0").state is state
+    assert "job state" in why("state", HEADER + "771|rl|O+|0:0\n", command=SACCT)
+
+
+def test_a_table_of_fixed_widths_is_read_and_quoted_as_printed() -> None:
+    table = (
+        "JobID           JobName      State ExitCode \n"
+        "------------ ---------- ---------- -------- \n"
+        "771                  rl CANCELLED+      0:0 \n"
+        "771.batch         batch  CANCELLED     0:15 \n"
+    )
+    found = reading("state", table, command="sacct -j 771")
+    assert found.signals == (StatePolled(JobState.KILLED, exit_code=0, error="CANCELLED+"),)
+    assert found.quotes[0].startswith("771                  rl CANCELLED+")
+
+
+def test_a_queued_jobs_reason_may_be_several_words() -> None:
+    head = "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+    row = "               771       gpu       rl    alice PD       0:00     16 (launch failed requeued held)\n"
+    polled = said("state", head + row, command="squeue -j 771")
+    assert polled == StatePolled(JobState.PENDING, error="launch failed requeued held")
+
+
 def test_a_completed_batch_script_lies_where_its_step_failed() -> None:
     rows = "771|rl|COMPLETED|0:0", "771.batch|batch|COMPLETED|0:0", "771.0|train|FAILED|1:0"
     found = reading("state", HEADER + "\n".join(rows), command=SACCT)

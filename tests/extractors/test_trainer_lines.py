@@ -1,13 +1,14 @@
 """Traps of the trainer's lines that a single sample can't show: non-finite and torn metrics, glued and mixed bars,
 timers that close on an exception, quoted log lines, and the reasons of the supervisor's uploads."""
 
+import itertools
 import math
 
 import pytest
 
 from extractors.catalogue import CATALOGUE
 from extractors.extract import Reader, read_sample
-from extractors.facts import ConfigFact
+from extractors.facts import GENERATOR_TRIALS, ConfigFact
 from extractors.metrics import MetricsUnreadable, StepMetrics
 from extractors.pattern import Nature
 from extractors.record import NOWHERE, Block, Observation
@@ -21,6 +22,7 @@ from extractors.trainer import (
     PolicyProgress,
     StepProgress,
 )
+from state.trackers.facts import FactsTracker
 
 ENTRY = "(skyrl_entrypoint pid=5150) "
 LOGURU = "2026-03-04 09:10:11.120 | INFO     | skyrl_train.trainer:_log_metrics_stdout:3180 - "
@@ -196,7 +198,11 @@ def test_a_share_of_the_trials_is_not_taken_for_the_jobs_figure() -> None:
         "(RolloutCoordinator pid=8001) QueueOrchestrator created and started with n_concurrent_trials=48, rollback "
         "hook registered for none\n"
     )
-    assert signals(text) == [ConfigFact("n_concurrent_trials", "192")]
+    assert signals(text) == [ConfigFact("n_concurrent_trials", "192"), ConfigFact(GENERATOR_TRIALS, "48")]
+    tracker = FactsTracker()
+    for seen in reversed(observed(text)):
+        tracker.on_config(seen)
+    assert tracker.view().facts.n_concurrent_trials == 192
 
 
 @pytest.mark.parametrize(
@@ -213,3 +219,65 @@ def test_bars_are_heartbeats_and_timers_are_progress() -> None:
         "step_progress": Nature.HEARTBEAT,
         "phase_finished": Nature.PROGRESS,
     }
+
+
+def split(text: str, *at: int, between: str = "") -> str:
+    """A line as a transport splits it: each piece behind the stream's own tag, other lines between them."""
+    ends = [0, *at, len(text)]
+    pieces = [text[start:end] for start, end in itertools.pairwise(ends)]
+    return f"\n{between}".join(ENTRY + piece for piece in pieces)
+
+
+@pytest.mark.parametrize("at", range(len(LOGURU) + 45, len(LOGURU) + 100, 6))
+def test_a_metrics_line_that_the_transport_split_is_read_whole_from_its_head(at: int) -> None:
+    whole = mirror('{"policy/final_loss": NaN, "trainer/global_step": 9, "a/b": 1.5}').removeprefix(ENTRY)
+    foreign = f"(RolloutCoordinator pid=8001) hello\n{ENTRY}{LOGURU}Started: 'eval'\n"
+    for between in ("", foreign):
+        found = observed(split(whole, at, between=between))
+        metrics = next(seen for seen in found if isinstance(seen.signal, StepMetrics))
+        assert metrics.signal.step == 9
+        assert sorted(metrics.signal.values) == ["a/b", "policy/final_loss", "trainer/global_step"]
+        assert metrics.evidence.line == 1
+
+
+def test_a_metrics_line_split_into_three_is_read_whole() -> None:
+    pairs = ", ".join(f'"vllm/engine_{n}/peak_running_reqs": {n}' for n in range(900))
+    whole = LOGURU + "WANDB_MIRROR kind=train step=9 metrics={" + pairs + "}"
+    [metrics] = signals(split(whole, 16_384, 32_768))
+    assert isinstance(metrics, StepMetrics)
+    assert len(metrics.values) == 900
+
+
+def test_the_head_of_a_split_metrics_line_whose_tail_never_came_is_unreadable() -> None:
+    head = f'{ENTRY}{LOGURU}WANDB_MIRROR kind=train step=9 metrics={{"policy/final_loss": 0.5, "poli'
+    text = f"{head}\n{ENTRY}unrelated words\n" + mirror('{"a/b": 1.5}', step=10)
+    assert signals(text) == [
+        MetricsUnreadable(9, "the JSON object is cut or torn"),
+        StepMetrics(10, "train", {"a/b": 1.5}),
+    ]
+
+
+def test_the_tail_of_a_split_metrics_line_alone_says_nothing() -> None:
+    assert signals(f'{ENTRY}y/raw_grad_norm": 0.5, "generate/errors/AgentTimeoutError": 3}}') == []
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "Retry config: max_retries=3, backoff=1.0-60.0s",
+        "mask_exceptions: [DaytonaError, AgentTimeoutError, CUDA out of memory]",
+        "policy/rollout_train_prob_diff_mean: 7.5e6",
+        "[EPDIAG] ts=12.5 rank=3/16 sel_rows=64",
+        "[GRPMM] rank=3 m=64",
+        '{"tool": "bash", "output": "Killed\\nerror: tests failed, timeout"}',
+    ],
+)
+def test_noise_of_a_trainer_is_no_event(noise: str) -> None:
+    assert signals(f"{ENTRY}{noise}") == []
+
+
+@pytest.mark.parametrize("marker", ["WORKER_DRAIN_BARRIER rank=3", "R3_RESIDENT_SET rank=3 nbytes=9 dtype=torch.uint8"])
+def test_a_marker_of_a_rank_is_a_heartbeat_and_the_forward_marker_progress(marker: str) -> None:
+    [seen] = observed(marker)
+    assert CATALOGUE.by_name[seen.pattern].nature is Nature.HEARTBEAT
+    assert CATALOGUE.by_name["forward_entered"].nature is Nature.PROGRESS

@@ -2,10 +2,13 @@
 
 from typing import Any
 
-from extractors.record import SourceKind
+import pytest
+
+from extractors.extract import Reader
+from extractors.record import NOWHERE, Block, SourceKind
 from extractors.vllm import AGGREGATED, EngineLoad
 from state.trackers.engines import EnginesTracker, EnginesView
-from tests.builders import reading, saw, us
+from tests.builders import T0, reading, saw, us
 from tests.state.resources_cases import load
 
 
@@ -52,6 +55,39 @@ def test_an_engine_read_only_in_the_aggregated_log_is_not_complete() -> None:
 def test_tags_in_one_process_are_engines_of_their_own() -> None:
     lines = [saw(10 + tag, EngineLoad(f"00{tag}", tag, 0, 1.0, 1.0, 1.0), pid=41, host="n") for tag in range(3)]
     assert sorted(engine.last.running for engine in _after(*lines).engines) == [0, 1, 2]
+
+
+def test_lines_without_a_process_are_told_apart_by_their_files() -> None:
+    said = EngineLoad("", 3, 0, 1.0, 1.0, 1.0)
+    lines = [saw(10, said, source=name) for name in ("pod_logs/engine-0.log", "pod_logs/engine-1.log")]
+    assert len(_after(*lines).engines) == 2
+
+
+@pytest.mark.parametrize(
+    ("tag", "engine"),
+    [
+        ("(AsyncVLLMInferenceEngine pid=287, ip=10.1.0.9) ", ("AsyncVLLMInferenceEngine", 287)),
+        ("(EngineCore_0 pid=71) ", ("EngineCore_0", 71)),
+        ("(EngineCore_DP0 pid=71) ", ("EngineCore_DP0", 71)),
+        ("(EngineCore pid=71) ", ("EngineCore", 71)),
+        ("(APIServer pid=10) ", ("APIServer", 10)),
+        ("(ApiServer_1 pid=11) ", ("ApiServer_1", 11)),
+        ("(MainProcess pid=9) ", ("MainProcess", 9)),
+        ("(Worker_DP0_TP1_EP1 pid=80) ", ("Worker_DP0_TP1_EP1", 80)),
+        ("(VllmWorker rank=0 pid=80) ", ("VllmWorker", 80)),
+        ("(AsyncVLLMInferenceEngine pid=287) (EngineCore_DP0 pid=71) ", ("AsyncVLLMInferenceEngine", 287)),
+        ("", ("", 0)),
+    ],
+)
+def test_every_process_tag_of_vllm_names_its_engine(tag: str, engine: tuple[str, int]) -> None:
+    line = (
+        "INFO 03-14 09:26:53 [loggers.py:248] Engine 003: Avg prompt throughput: 1.0 tokens/s, Avg generation "
+        "throughput: 2.0 tokens/s, Running: 4 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%\n"
+    )
+    reader = Reader("sample", NOWHERE, T0)
+    (seen,) = reader.read(Block("sample", 0, 1, (tag + line).encode())) + reader.end()
+    (told,) = _after(seen).engines
+    assert (told.actor, told.pid, told.tag) == (*engine, "003")
 
 
 def test_a_line_that_sums_a_server_gives_way_to_its_engines() -> None:

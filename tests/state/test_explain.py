@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from state import clause_facts, explain
+from state.decision import GATES
 from state.gate import Clause, Status
-from state.verdict import GATES
 from tests.captures.contract import CONDITIONS
 
 DOCS = Path(__file__).parents[2] / "docs"

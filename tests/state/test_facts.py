@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extractors.facts import ConfigFact, ConfigFacts
+from extractors.facts import GENERATOR_TRIALS, ConfigFact, ConfigFacts
 from extractors.supervisor import RoleAssigned
 from extractors.vllm import EngineConfigured
 from state.tracker import AttemptStarted
@@ -60,3 +60,13 @@ def test_a_value_that_is_no_number_is_no_fact() -> None:
 
 def test_a_staleness_limit_of_zero_is_a_limit() -> None:
     assert _after(saw(5, ConfigFact("max_staleness_steps", "0"))).facts.max_staleness_steps == 0
+
+
+def test_a_generators_trials_are_the_jobs_unless_a_coordinator_says_them() -> None:
+    said = ConfigFact(GENERATOR_TRIALS, "48")
+    assert _after(saw(5, said, actor="RolloutCoordinator")).facts.n_concurrent_trials is None
+    assert _after(saw(5, said, actor="skyrl_entrypoint")).facts.n_concurrent_trials == 48
+
+
+def test_the_retries_that_the_launchers_command_line_allows_are_known() -> None:
+    assert _after(saw(5, ConfigFact("max_retries", "0"))).facts.max_retries == 0

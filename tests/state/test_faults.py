@@ -270,3 +270,24 @@ def test_memory_is_bounded_and_still_counts():
     seen = faults(*(crash(at, site=f"site_{at}", pid=at + 1) for at in range(200)))
     assert len(seen.events) == 128
     assert (seen.first.fault.site, seen.cascade) == ("site_0", 199)
+
+
+def test_an_eviction_of_all_pods_is_a_cause_where_no_error_stands_before_it():
+    listed = PodsPolled((Pod("pod-0", "Error", reason="PreemptionByScheduler", exit_code=137), Pod("pod-1", "Evicted")))
+    seen = faults(
+        started(0, "step"), saw(40, listed, source="polls/pods.jsonl"), saw(90, listed, source="polls/pods.jsonl")
+    )
+    assert seen.first is not None
+    assert (seen.first.fault.cause, seen.first.fault.entity) == ("external_signal", "pod-0")
+
+
+def test_an_evicted_pod_beside_living_ones_tells_no_end():
+    listed = PodsPolled((Pod("pod-0-x", "Evicted", reason="Evicted"), Pod("pod-0-y", "Running")))
+    assert faults(started(0, "step"), saw(40, listed, source="polls/pods.jsonl")).first is None
+
+
+def test_an_eviction_after_an_error_is_its_end():
+    listed = PodsPolled((Pod("pod-0", "Error", reason="EvictionByEvictionAPI"),))
+    seen = faults(crash(10), saw(40, listed, source="polls/pods.jsonl"))
+    assert seen.first is not None
+    assert seen.first.fault.cause == "python_exception"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from extractors.signal import Benign
-from extractors.trainer import StaleGroups
+from extractors.signal import Benign, Noted
+from extractors.trainer import Marker, RankMarker, StaleGroups
 from state.tracker import AttemptStarted
 from state.trackers.heartbeat import Buffer, HeartbeatTracker
 from tests.builders import saw, us
@@ -67,3 +67,11 @@ def test_groups_thrown_away_as_stale_are_summed_with_their_copies() -> None:
     assert stale is not None
     assert (stale.count, stale.evidence) == (10, seen[1].evidence)
     assert _after(*seen, saw(20, AttemptStarted(1)), now=30).view().stale is None
+
+
+def test_what_no_rule_weighs_is_counted_by_its_kind_and_forgotten_with_its_attempt() -> None:
+    lines = [saw(1, Noted("tis-logprobs-missing", 12)), saw(2, Noted("tis-logprobs-missing", 3), repeated=2)]
+    marker = saw(3, RankMarker(Marker.DRAIN_BARRIER, 5), repeated=31)
+    noted = _after(*lines, marker, now=9).view().noted
+    assert {kind: seen.count for kind, seen in noted.items()} == {"tis-logprobs-missing": 18, "drain_barrier": 31}
+    assert _after(*lines, saw(5, AttemptStarted(1)), now=9).view().noted == {}

@@ -4,10 +4,17 @@ from extractors.facts import ConfigFact, ConfigFacts
 from extractors.metrics import StepMetrics
 from extractors.signal import BringUp, Fault
 from extractors.trainer import (
+    BareBar,
     BufferProgress,
+    CheckpointPart,
     CheckpointSaved,
     Ending,
+    EpochLogged,
+    EvaluationProgress,
+    ExpertBlocksSynced,
+    Marker,
     PolicyProgress,
+    RankMarker,
     Resumed,
     RolloutBatch,
     StepCompleted,
@@ -198,3 +205,36 @@ def test_new_attempt_forgets_progress():
     seen = fresh(started(0, "step"), saw(900, BringUp("staging"), attempt=1))
     assert seen.progress is None
     assert seen.bring_up_us == us(900)
+
+
+def test_an_evaluations_bar_is_progress_when_it_moves_and_none_when_it_stands():
+    bars = [saw(at, EvaluationProgress(done, 8)) for at, done in ((0, 1), (600, 2), (1200, 2))]
+    assert fresh(*bars).progress_us == us(600)
+    assert phases(bars[0]).stage is Stage.EVALUATION
+
+
+def test_parts_of_a_checkpoint_and_expert_blocks_are_progress():
+    assert fresh(saw(5, CheckpointPart("trainer state"))).progress_us == us(5)
+    assert fresh(saw(5, CheckpointPart("trainer state")), saw(9, ExpertBlocksSynced(3, 12.0))).progress_us == us(9)
+
+
+def test_a_barrier_that_a_rank_reached_is_no_progress():
+    assert fresh(started(0, "policy_train"), saw(60, RankMarker(Marker.DRAIN_BARRIER, 3))).progress_us == us(0)
+
+
+def test_a_bare_bar_comes_up_until_its_trainer_logs_an_epoch():
+    seen = fresh(saw(5, BareBar(1, 100)), saw(60, BareBar(2, 100)))
+    assert (seen.progress_us, seen.bring_up_us) == (None, us(60))
+
+
+def test_a_bare_bar_that_moves_is_progress_of_a_trainer_that_logs_epochs():
+    seen = fresh(
+        saw(0, EpochLogged(0.1)), saw(60, BareBar(11, 100)), saw(90, BareBar(12, 100)), saw(99, BareBar(12, 100))
+    )
+    assert seen.progress_us == us(90)
+    assert phases(saw(0, EpochLogged(0.1))).opened
+
+
+def test_a_bare_bar_beside_a_trainer_with_timers_says_nothing():
+    seen = fresh(started(0, "generate"), saw(60, BareBar(1, 3)), saw(90, BareBar(2, 3)))
+    assert (seen.progress_us, seen.bring_up_us) == (us(0), None)

@@ -5,9 +5,9 @@ from itertools import product
 import pytest
 
 from extractors.record import Evidence
+from state.decision import Decision, decide
 from state.gate import Gap, Ruling, Status, failed, not_applicable, passed, unjudged
 from state.trackers.restarts import RestartPattern
-from state.verdict import Decision, decide
 
 PLACE = Evidence("phase_started", "finelog.log", 1, 0, None, "Started: 'step'")
 
