@@ -8,7 +8,7 @@ and line, so `next.offset > block.offset + len(block.data)` is how a cut shows i
 or the file's torn last one ends a block without a newline.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -38,6 +38,15 @@ def block_bytes_of(files: int) -> int:
     return max(LEAST_BLOCK_BYTES, min(BLOCK_BYTES, MERGED_BYTES // max(1, files) // 4_096 * 4_096))
 
 
+Newlines = Callable[[Block], int]
+"""Counts the newlines of a block. A reader of lines has counted most of them already: one pass over a file is saved."""
+
+
+def newlines_of(block: Block) -> int:
+    """The newlines of a block."""
+    return block.data.count(b"\n")
+
+
 class Cutter:
     """Cuts a stream of chunks into blocks. Holds at most one block, one line's first 1 MiB and one chunk.
 
@@ -45,8 +54,16 @@ class Cutter:
     whether the last line has no newline.
     """
 
-    def __init__(self, source: str, block_bytes: int = BLOCK_BYTES, line_bytes: int = LINE_BYTES) -> None:
+    def __init__(
+        self,
+        source: str,
+        block_bytes: int = BLOCK_BYTES,
+        line_bytes: int = LINE_BYTES,
+        newlines: Newlines = newlines_of,
+    ) -> None:
         self.source = source
+        self._newlines = newlines
+        self._given: Block | None = None
         self.size = 0
         self.torn = False
         self._block_bytes = block_bytes
@@ -60,7 +77,14 @@ class Cutter:
     @property
     def lines(self) -> int:
         """Lines that have ended so far, and the torn one."""
-        return self._line - 1
+        return self._here() - 1
+
+    def _here(self) -> int:
+        """The number of the next line. The newest block's newlines are counted only now, when it has been read."""
+        if self._given is not None:
+            self._line += self._newlines(self._given)
+            self._given = None
+        return self._line
 
     def feed(self, chunk: bytes) -> Iterator[Block | LineCut]:
         """The blocks that this chunk completes."""
@@ -104,7 +128,7 @@ class Cutter:
             yield self._dropped(cut_from, end, newline)
             return
         yield self._block(data)
-        self._line += 1 - newline
+        self._line = self._here() + 1 - newline
         self._next(end)
 
     def _overlong(self) -> Block:
@@ -115,16 +139,15 @@ class Cutter:
         return self._block(data[: begin + self._line_bytes])
 
     def _dropped(self, begin: int, end: int, newline: int) -> LineCut:
-        cut = LineCut(self.source, self._line, begin, end - newline - begin)
+        cut = LineCut(self.source, self._here(), begin, end - newline - begin)
         self._dropping_from = None
         self._line += 1
         self._next(end)
         return cut
 
     def _block(self, data: bytes) -> Block:
-        block = Block(self.source, self._start, self._line, data)
-        self._line += data.count(b"\n")
-        return block
+        self._given = Block(self.source, self._start, self._here(), data)
+        return self._given
 
     def _join(self) -> bytes:
         data = b"".join(self._held)
@@ -137,15 +160,19 @@ class Cutter:
 
 
 def blocks(
-    source: Source, read_size: int = READ_BYTES, limits: Limits = LIMITS, block_bytes: int = BLOCK_BYTES
+    source: Source,
+    read_size: int = READ_BYTES,
+    limits: Limits = LIMITS,
+    block_bytes: int = BLOCK_BYTES,
+    newlines: Newlines = newlines_of,
 ) -> Iterator[Block | LineCut | SourceFailed | SourceEnded]:
     """The blocks of a file in order, then a SourceFailed for each damage, then one SourceEnded.
 
     SourceEnded counts all lines and uncompressed bytes; it is complete unless the last line has no newline or bytes are
     missing, and its unparsed is 0 (readers of lines count that). A SourceFailed is whole when not one byte was read.
-    Never raises for what is in or around the file.
+    newlines is asked of a block after it was given. Never raises for what is in or around the file.
     """
-    cutter, damages = Cutter(source.relative, block_bytes), []
+    cutter, damages = Cutter(source.relative, block_bytes, newlines=newlines), []
     for chunk in _chunks(source, min(read_size, block_bytes), limits):
         if isinstance(chunk, Damage):
             damages.append(chunk.why)

@@ -115,7 +115,8 @@ class ReplayFeed:
         reader = Reader(source.relative, source.origin, source.writer.session_start_us or anchor_us, skew=skew)
         notes = LogNotes(source.relative, self.notes)
         last: Block | None = None
-        for piece in blocks(source, self.read_size, block_bytes=block_bytes_of(len(self.capture.sources))):
+        block_bytes = block_bytes_of(len(self.capture.sources))
+        for piece in blocks(source, self.read_size, block_bytes=block_bytes, newlines=reader.newlines_of):
             go_on()
             if isinstance(piece, Block):
                 notes.look(piece)

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -156,6 +157,7 @@ def _ray_writer(folders: list[str], name: str) -> Writer:
     )
 
 
+@lru_cache(maxsize=256)
 def _session_us(stamp: str) -> int | None:
     try:
         start = datetime.strptime(stamp, "%Y-%m-%d_%H-%M-%S").replace(tzinfo=UTC)

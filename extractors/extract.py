@@ -3,7 +3,6 @@
 The one place where a pattern's failure is caught: it becomes a count of unparsed lines, never an exception.
 """
 
-import threading
 from collections.abc import Iterator
 
 import msgspec
@@ -18,7 +17,7 @@ from extractors.ordering import UNTIMED, Ordering
 from extractors.pattern import Nature, Pattern
 from extractors.quoting import QUOTE_LIMIT, quote, without_ansi
 from extractors.record import NOWHERE, Block, Evidence, Observation, Origin
-from extractors.scanner import Scanner, candidates
+from extractors.scanner import candidates, scanned
 
 REGEX_TEXT_LIMIT = 16_384
 """Characters of a payload that a regex sees; parsers without a regex see all of it."""
@@ -60,11 +59,10 @@ class Reader:
         self._ahead_us = skew.stream_us - skew.own_us
         self.unparsed = 0
         self.torn = 0
-        self._scanner = scanner_of(self.catalogue)
-        self._by_hint = (*self.catalogue.by_hint, *(() for _ in UNSPOKEN_HINTS))
-        self._hints = (*self.catalogue.hints, *UNSPOKEN_HINTS)
+        self._scanner, self._hints, self._by_hint = scanned(self.catalogue, UNSPOKEN_HINTS)
         self._joiner = Joiner()
         self._looked = 0
+        self._counted: tuple[Block | None, int, int] = (None, 0, 0)
         self._ordering = Ordering(anchor_us)
 
     def read(self, block: Block) -> list[Observation]:
@@ -77,7 +75,13 @@ class Reader:
             counted = start
             place = Place(data[start:end].decode("utf-8", "replace"), number, block.offset + start)
             self._line(place, hints, data, start, out)
+        self._counted = (block, counted, number - block.line)
         return self._ordering.settled(out)
+
+    def newlines_of(self, block: Block) -> int:
+        """The newlines of a block. Of the one that was just read only those behind its last candidate are counted."""
+        read, to, count = self._counted
+        return count + block.data.count(b"\n", to) if read is block else block.data.count(b"\n")
 
     def end(self) -> list[Observation]:
         """What the end of the file still lets go."""
@@ -258,18 +262,6 @@ class Reader:
         if line.transport_us is not None:
             return line.transport_us
         return None if line.at_us is None else line.at_us - self._ahead_us
-
-
-_SCANNERS = threading.local()
-
-
-def scanner_of(catalogue: Catalogue) -> Scanner:
-    """The scanner of a catalogue, compiled once a thread. Headers of Ray's files are scanned for as well."""
-    known: dict[tuple[str, ...], Scanner] = _SCANNERS.__dict__.setdefault("known", {})
-    scanner = known.get(catalogue.hints)
-    if scanner is None:
-        scanner = known[catalogue.hints] = Scanner((*catalogue.hints, *UNSPOKEN_HINTS))
-    return scanner
 
 
 def read_sample(text: str, base: Origin = NOWHERE, anchor_us: int = 1_782_000_000_000_000) -> list[tuple[str, object]]:

@@ -153,7 +153,7 @@ def wholeness(text: str) -> Wholeness:
     except JSONDecodeError as error:
         unfinished = error.msg.startswith("Unterminated string") or error.pos >= len(payload) - _LONGEST_WORD
         return Wholeness.CUT if unfinished and payload[:1] in ("{", "") else Wholeness.BROKEN
-    except RecursionError:
+    except (ValueError, RecursionError):
         pass
     return Wholeness.BROKEN
 
@@ -165,7 +165,7 @@ def _object(payload: str) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         try:
             read, _ = _DECODER.raw_decode(payload)
-        except (JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return None
     return read if isinstance(read, dict) else None
 

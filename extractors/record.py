@@ -83,7 +83,7 @@ class Record(msgspec.Struct, frozen=True):
     logger: str = ""
 
 
-class Observation(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True, gc=False):
     """A signal with its evidence. at_us is the effective time by which the job's stream is ordered.
 
     pattern is the name of the pattern that read it; repeated counts Ray's de-duplicated copies, itself included.

@@ -4,9 +4,13 @@ All hints of the catalogue stand in one Hyperscan literal database, padded to at
 compiled to a slower matcher (32–48 literals scan at half the speed of 64 and more).
 """
 
+import threading
 from collections.abc import Iterator
 
 import hyperscan
+
+from extractors.catalogue import Catalogue
+from extractors.pattern import Pattern
 
 LEAST_LITERALS = 64
 
@@ -51,3 +55,27 @@ def candidates(block: bytes, hits: list[tuple[int, int]]) -> Iterator[tuple[int,
             numbers.append(hits[at][1])
             at += 1
         yield start, end, numbers
+
+
+Scanned = tuple[Scanner, tuple[str, ...], tuple[tuple[Pattern, ...], ...]]
+"""A scanner, and by its hints' numbers the hints and the patterns that each speaks for."""
+
+
+class _OfThread(threading.local):
+    """The scanners of one thread, with their catalogues, by the catalogues' identity."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Catalogue, Scanned]] = {}
+
+
+_OF_THREAD = _OfThread()
+
+
+def scanned(catalogue: Catalogue, unspoken: tuple[str, ...]) -> Scanned:
+    """The scanner of a catalogue, compiled once a thread. It also finds the unspoken hints, that no pattern has."""
+    known = _OF_THREAD.known.get(id(catalogue))
+    if known is None:
+        hints = (*catalogue.hints, *unspoken)
+        found = Scanner(hints), hints, (*catalogue.by_hint, *(() for _ in unspoken))
+        known = _OF_THREAD.known[id(catalogue)] = (catalogue, found)
+    return known[1]

@@ -4,6 +4,7 @@ Serves gate B (running, waiting and KV use of each engine) and the bring-up stag
 `vllm_start`. Versions are vLLM's; V0 logs from `metrics.py`, V1 from `loggers.py`.
 """
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,11 @@ _GENERATION = "Avg generation throughput: "
 _PER_SECOND = " tokens/s"
 _QUEUED = ("Waiting: ", "Pending: ")
 _KV = "KV cache usage: "
+_V1 = re.compile(
+    r"(?:Engine (\d+): )?Avg prompt throughput: ([\d.]+) tokens/s, Avg generation throughput: ([\d.]+) tokens/s, "
+    r"Running: (\d+) reqs, Waiting: (\d+) reqs, GPU KV cache usage: ([\d.]+)%(?:, |$)"
+)
+"""The commonest form, which is read at once; a run prints more of these lines than of all others."""
 
 
 @lru_cache(maxsize=1024)
@@ -83,6 +89,15 @@ def _engine_of(head: str) -> str | None:
 def engine_load(text: str) -> EngineLoad | None:
     """An engine's statistics, every 10 s by default. From V1 on an idle or hung engine falls silent after one line of
     zeros: absence is neither health nor death, and a hang may leave a last line that looks busy."""
+    found = _V1.match(text)
+    if found is not None:
+        engine, prompt, generation, running, waiting, kv_percent = found.groups()
+        return EngineLoad(engine or "", int(running), int(waiting), float(kv_percent), float(prompt), float(generation))
+    return _load_of_any(text)
+
+
+def _load_of_any(text: str) -> EngineLoad | None:
+    """The same from lines with other fields, or fewer: those of V0, of several engines, of 0.20 and later."""
     at = text.find(_PROMPT)
     engine = _engine_of(text[:at]) if at >= 0 else None
     if engine is None:

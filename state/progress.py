@@ -97,8 +97,9 @@ class Echoes(msgspec.Struct):
         """Whether this line (by its key) was already heard in another home; remembers it."""
         at_us, source = own_us(observation), observation.evidence.source
         for line in reversed(self.heard):
-            near = abs(line.own_us - at_us) <= ECHO_SECONDS * SECOND_US
-            if line.key == key and near and source not in line.sources:
+            if line.key != key or source in line.sources:
+                continue
+            if abs(line.own_us - at_us) <= ECHO_SECONDS * SECOND_US:
                 line.sources.append(source)
                 return True
         self.heard.append(_Heard(key, at_us, [source]))

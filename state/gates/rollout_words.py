@@ -41,13 +41,11 @@ def notes(case: Case) -> tuple[str, ...]:
 def unread_gaps(case: Case) -> tuple[Gap, ...]:
     """The artifacts that could not be read, beside a ruling that stands without them."""
     seen = case.rollouts
-    torn = [
-        (path, source)
-        for path, source in case.coverage.sources.items()
-        if source.kind is SourceKind.TRIAL and not source.complete
-    ]
+    torn = {path: case.coverage.sources[path] for path in case.coverage.incomplete}
     gaps = [
-        Gap(f"the trials in {path}", "; ".join(source.gaps) or "not read to the end") for path, source in sorted(torn)
+        Gap(f"the trials in {path}", "; ".join(source.gaps) or "not read to the end")
+        for path, source in torn.items()
+        if source.kind is SourceKind.TRIAL
     ]
     if seen.unreadable:
         where = f" ({seen.unreadable_evidence.source})" if seen.unreadable_evidence else ""

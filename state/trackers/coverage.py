@@ -55,7 +55,8 @@ class SourceCoverage(msgspec.Struct, frozen=True):
 
 class CoverageView(msgspec.Struct, frozen=True):
     """sources by path; homes by kind (the best reading among its sources); failures as (source, why); actors is the
-    first line of each actor class; skips are what was malformed or passed over, by source.
+    first line of each actor class; skips are what was malformed or passed over, by source; incomplete names the
+    sources of which something is missing.
 
     A file without a line tells nothing and counts as unread."""
 
@@ -64,6 +65,7 @@ class CoverageView(msgspec.Struct, frozen=True):
     failures: tuple[tuple[str, str], ...] = ()
     actors: dict[str, Evidence] = {}
     skips: tuple[Skip, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
     def was_read(self, kind: SourceKind) -> bool:
         """Whether a source of this home has been read up to now."""
@@ -90,6 +92,7 @@ class CoverageTracker(ShowingTracker):
     late: dict[str, int] = {}
     skips: dict[str, Skip] = {}
     homes: dict[SourceKind, Reading] | None = None
+    incomplete: tuple[str, ...] = ()
     shown: CoverageView | None = None
 
     def _every(self, observations: Sequence[Observation]) -> None:
@@ -162,10 +165,13 @@ class CoverageTracker(ShowingTracker):
                 for source in self.sources.values()
                 if source.reading is not Reading.READ or source.lines
             }
+            self.incomplete = tuple(sorted(name for name, source in self.sources.items() if not source.complete))
             self.homes = dict(sorted(found, key=lambda each: (_BEST.index(each[1]), each[0])))
         if self.shown is None:
             skips = tuple(self.skips.values())
-            self.shown = CoverageView(dict(self.sources), self.homes, tuple(self.failures), dict(self.actors), skips)
+            self.shown = CoverageView(
+                dict(self.sources), self.homes, tuple(self.failures), dict(self.actors), skips, self.incomplete
+            )
         return self.shown
 
     def _settle(self) -> None:

@@ -75,12 +75,13 @@ class Timed(msgspec.Struct, frozen=True):
 
 
 class DutyCycleTracker(Tracker):
-    """Holds the newest 200 timings of this attempt."""
+    """Holds the newest 200 timings of this attempt; unshown is the evidence of the newest that the view lacks."""
 
     newest: list[Timed] = msgspec.field(default_factory=list)
     first_slot: int | None = None
     seen: TrialsSeen = msgspec.field(default_factory=TrialsSeen)
     shown: DutyCycleView = DutyCycleView()
+    unshown: Evidence | None = None
 
     def trial_started(self, seen: Observation) -> None:
         """A trial began, perhaps once more."""
@@ -96,14 +97,17 @@ class DutyCycleTracker(Tracker):
         self.first_slot = slot if self.first_slot is None else min(self.first_slot, slot)
         self.newest.append(Timed(timing, slot == self.first_slot))
         del self.newest[:-NEWEST]
-        self.shown = _shown(self.newest, seen.evidence)
+        self.unshown = seen.evidence
 
     def attempt_started(self, _: Observation) -> None:
         """A new life of the job: its own provisioning, its own figures."""
-        self.newest, self.first_slot, self.seen, self.shown = [], None, TrialsSeen(), DutyCycleView()
+        self.newest, self.first_slot, self.seen = [], None, TrialsSeen()
+        self.unshown, self.shown = None, DutyCycleView()
 
     def view(self) -> DutyCycleView:
-        """The figures as they stand."""
+        """The figures as they stand. They are counted once a beat: thousands of trials may end in one."""
+        if self.unshown is not None:
+            self.shown, self.unshown = _shown(self.newest, self.unshown), None
         return self.shown
 
     FOLDS: ClassVar[dict[type, Any]] = {

@@ -8,6 +8,7 @@ of 512 targets.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import msgspec
@@ -135,8 +136,7 @@ class GpusTracker(Tracker):
         host, role = seen.origin.host, process_role(seen.origin.actor)
         if not host or role not in (ProcessRole.POLICY, ProcessRole.ENGINE):
             return
-        folder = _FOLDER_RANK.search(seen.evidence.source)
-        for place in (_RANK_FOLDER.sub("", host), *(folder.groups() if folder else ())):
+        for place in _places_of(host, seen.evidence.source):
             known = self.actors.setdefault(place, [])
             if role not in known:
                 known.append(role)
@@ -234,6 +234,13 @@ class GpusTracker(Tracker):
         PolicyProgress: on_actor,
         BringUp: on_actor,
     }
+
+
+@lru_cache(maxsize=4096)
+def _places_of(host: str, source: str) -> tuple[str, ...]:
+    """The names by which a poll may ask for the host of a line in this file."""
+    folder = _FOLDER_RANK.search(source)
+    return (_RANK_FOLDER.sub("", host), *(folder.groups() if folder else ()))
 
 
 def pod_stem(name: str) -> str:

@@ -1,6 +1,7 @@
 """Which part of a job a process is, by its title, actor class or command line."""
 
 from enum import StrEnum
+from functools import lru_cache
 
 
 class ProcessRole(StrEnum):
@@ -35,6 +36,7 @@ _TITLES: tuple[tuple[str, ProcessRole], ...] = (
 """Literals of titles, most telling first. The kernel cuts a title to 15 characters (`ray::FSDPPolicy`)."""
 
 
+@lru_cache(maxsize=4096)
 def process_role(title: str) -> ProcessRole:
     """The role that a process title, actor class or command line names."""
     for literal, role in _TITLES:

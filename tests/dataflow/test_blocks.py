@@ -13,7 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow.blocks import BLOCK_BYTES, LINE_BYTES, Cutter, LineCut, blocks
+from dataflow.blocks import BLOCK_BYTES, LINE_BYTES, Cutter, LineCut, block_bytes_of, blocks
 from dataflow.capture import Source, open_capture
 from dataflow.opened import Damage
 from dataflow.reads import Compression, Limits
@@ -292,3 +292,29 @@ def test_a_read_error_in_the_middle_keeps_what_came_before() -> None:
     got, said, ended = read(broken)
     assert b"".join(b.data for b in got) == b"one\ntwo\n"
     assert (said[0].why, ended.complete) == ("I/O error", False)
+
+
+def test_blocks_shrink_where_thousands_of_files_are_merged() -> None:
+    assert [block_bytes_of(files) for files in (0, 1, 256, 512, 100_000)] == [
+        262_144,
+        262_144,
+        262_144,
+        131_072,
+        16_384,
+    ]
+    assert all(block_bytes_of(files) % 4_096 == 0 for files in range(1, 6_000, 7))
+
+
+def test_newlines_that_a_reader_has_counted_are_not_counted_again() -> None:
+    asked: list[int] = []
+
+    def counted(block: Block) -> int:
+        asked.append(block.line)
+        return block.data.count(b"\n")
+
+    cutter = Cutter("a.log", 16, 24, counted)
+    content = chatter(100)
+    found = [*cutter.feed(content), *cutter.end()]
+    assert found == expected(content)
+    assert cutter.lines == content.count(b"\n")
+    assert asked == [each.line for each in found if isinstance(each, Block)]

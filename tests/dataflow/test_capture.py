@@ -11,8 +11,10 @@ import pytest
 
 from dataflow.blocks import blocks
 from dataflow.capture import Capture, CaptureError, Source, TrialTar, TrialTree, open_capture
+from dataflow.feed import anchor
 from dataflow.homes import NOBODY, Writer
 from dataflow.reads import Compression
+from extractors.clocks import write_iso
 from extractors.record import Block, Origin, SourceFailed, SourceKind
 
 WORKER = "worker-0123abcd-01000000-4321.out"
@@ -322,3 +324,29 @@ def test_nothing_at_the_path_is_an_error_that_names_it(tmp_path: Path) -> None:
 def test_a_path_with_a_nul_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="null byte"):
         open_capture(str(tmp_path) + "\0")
+
+
+@pytest.mark.parametrize("piece", [1_000, 70_000, 10_000_000])
+def test_what_is_found_in_a_pipe_does_not_depend_on_its_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    text = b"x\n" * 40_000 + b"[09:00:00] task=/kim/rl/0 | hello\n" + b"y\n" * 40_000 + b"2026-03-14 09:00:00 z\n"
+
+    class Pipe(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return self.read(piece if size is None or size < 0 else min(piece, size))
+
+    stdin = io.TextIOWrapper(Pipe(text))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    capture = open_capture("-")
+    assert capture.job_id == "/kim/rl"
+    assert write_iso(anchor(capture)) == "2026-03-14T09:00:00.000Z"
+
+
+def test_a_folder_in_the_place_of_job_toml_is_told(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").mkdir()
+    assert open_capture(str(tmp_path)).failures == (("job.toml", "a folder: no facts are read from it"),)
+
+
+@pytest.mark.parametrize("content", [b"a=" + b"[" * 100_000, b"a=" + b"9" * 5_000, b"\xff"])
+def test_a_job_toml_that_no_parser_reads_names_no_job(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "job.toml").write_bytes(content)
+    assert open_capture(str(tmp_path)).job_id_from == "name"

@@ -160,3 +160,27 @@ def test_durations_are_seconds(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="duration"):
         duration(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a=" + b"[" * 100_000, "line 1: nested too deeply"),
+        (b"[job]\nmax_retries=" + b"9" * 5_000, "line 2: Exceeds the limit"),
+    ],
+)
+def test_what_the_parser_itself_chokes_on_is_an_error_with_its_line(content: bytes, says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        read_job(content)
+
+
+def test_a_file_too_large_to_be_one_is_refused_unread() -> None:
+    with pytest.raises(SettingsError, match="larger than"):
+        load_job(Path("/dev/zero"))
+
+
+def test_thousands_of_errors_are_counted_beyond_the_first() -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_job(b"[job]\n" + b"".join(b"k%d = 1\n" % number for number in range(2_000)))
+    assert caught.value.message.count("\n") == 20
+    assert caught.value.message.endswith("job.toml: 1980 more errors")

@@ -59,3 +59,25 @@ def test_fractions_of_any_length_are_microseconds() -> None:
 def test_a_clock_without_a_year_and_an_anchor_never_falls_before_the_epoch() -> None:
     assert write_iso(Clock(0).month_day(10, 24, "16:25:39") or 0) == "1970-10-24T16:25:39.000Z"
     assert write_iso(Clock(0).time_of_day("22:47:31") or 0) == "1970-01-01T22:47:31.000Z"
+
+
+def test_times_outside_of_1970_to_2100_are_none() -> None:
+    assert parse_iso("1969-12-31T23:59:59Z") is None
+    assert parse_iso("0001-01-01T00:00:00+10:00") is None
+    assert parse_iso("9999-12-31T23:59:59-10:00") is None
+    assert write_iso(-1) == "1970-01-01T00:00:00.000Z"
+    assert write_iso(10**20) == "2100-01-01T00:00:00.000Z"
+
+
+def test_one_date_a_year_away_moves_the_transports_clock_only_with_a_second() -> None:
+    clock = Clock(EVENING)
+    near, far = clock.time_of_day("23:51:00"), clock.full("2027-07-01 23:51:00")
+    assert clock.settle(near, far) == near
+    assert write_iso(clock.time_of_day("23:52:00") or 0) == "2026-07-01T23:52:00.000Z"
+    assert clock.settle(near, far) == far
+
+
+def test_a_date_days_away_after_a_long_silence_is_believed_at_once() -> None:
+    clock = Clock(EVENING)
+    own = clock.full("2026-07-04 23:51:00")
+    assert clock.settle(clock.time_of_day("23:51:00"), own) == own

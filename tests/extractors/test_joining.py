@@ -1,8 +1,11 @@
 """Messages that span lines, told apart even where two actors' lines interleave."""
 
+import time
+
 import pytest
 
 from extractors.extract import Reader, read_sample
+from extractors.joining import HELD_CHARACTERS, PATIENCE_LINES
 from extractors.metrics import StepMetrics
 from extractors.record import NOWHERE, Block, Origin
 from extractors.signal import Fault
@@ -215,3 +218,23 @@ def test_dicts_of_two_actors_that_interleave_are_two_records() -> None:
         "(Other pid=2)  'trainer/global_step': 5}\n"
     )
     assert [signal.step for _, signal in read_sample(text) if isinstance(signal, StepMetrics)] == [4, 5]
+
+
+def test_a_hundred_thousand_tracebacks_that_never_end_take_no_time_and_little_memory() -> None:
+    reader = Reader("log", NOWHERE, 0)
+    began = time.process_time()
+    for block in range(10):
+        rows = [f"(Actor pid={block * 10_000 + n}) Traceback (most recent call last):\n" for n in range(1, 10_000)]
+        reader.read(Block("log", 0, 1, "".join(rows).encode()))
+    assert time.process_time() - began < 20
+    assert len(reader._joiner.open) <= PATIENCE_LINES + 1
+
+
+def test_open_tracebacks_of_long_lines_hold_no_more_than_a_few_megabytes() -> None:
+    reader = Reader("log", NOWHERE, 0)
+    for pid in range(1, 60):
+        row = f"(Actor pid={pid}) Traceback (most recent call last):{'x' * 500_000}\n"
+        reader.read(Block("log", 0, 1, row.encode()))
+    assert reader._joiner.held <= HELD_CHARACTERS + 1_100_000
+    reader.end()
+    assert reader._joiner.held == 0

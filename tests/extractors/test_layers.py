@@ -5,7 +5,7 @@
 import pytest
 
 from dataflow.homes import writer_of
-from extractors.clocks import Clock, parse_iso, write_iso
+from extractors.clocks import SECOND_US, Clock, parse_iso, write_iso
 from extractors.extract import read_sample
 from extractors.layers import Line, Unwrapper
 from extractors.polls import SyncPolled
@@ -234,3 +234,61 @@ def test_a_sync_that_left_something_out_is_a_failure_whatever_its_exit(said: str
 def test_a_sync_that_pulled_all_is_none() -> None:
     told = "[ray] 6123 objects under iris/rl-9/run-1/ray_session_logs/\n[ray] (none yet)\n[finelog] 81234 lines -> x\n"
     assert isinstance(sync_said("sync", told), SyncPolled)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "[22:47:31] task=/kim/rl-9/0:² | hello",
+        "[22:47:31] task=/kim/rl-9/0 attempt=99999999999999999999 | hello",
+        "(Actor pid=99999999999999999999) hello",
+        f"[rank{'9' * 5_000}]: hello",
+        f"hello [repeated {'9' * 5_000}x across cluster]",
+    ],
+)
+def test_numbers_that_no_counter_reaches_are_words(raw: str) -> None:
+    line = unwrap(raw)
+    assert (line.origin.attempt, line.origin.pid, line.origin.rank, line.repeated) == (0, 0, None, 1)
+
+
+def test_a_task_longer_than_a_path_is_none() -> None:
+    assert unwrap(f"[22:47:31] task=/{'x' * 100_000} | hello").origin.task == ""
+
+
+@pytest.mark.parametrize("time", ["-1:-2:-3", "99:99:99", "24:00:00", "12:60:00", " 1: 2: 3"])
+def test_a_time_of_day_that_is_none_gives_no_time(time: str) -> None:
+    assert unwrap(f"[{time}] task=/kim/rl-9/0 | hello").transport_us is None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "[22:47:31] task=/kim/rl-9/0 | (AsyncVLLMInferenceEngine pid=91, ip=10.0.0.4) INFO 07-01 22:47:31 [loggers.py:248] hello",
+        "[22:47:31] task=/kim/rl-9/0 | (skyrl_entrypoint pid=5) 2026-07-01 22:47:31.123 | INFO     | a.b:run:6 - hello",
+        "[22:47:31] task=/kim/rl-9/0 | hello",
+        "[22:47:31] task=/kim/rl-9/0 | (see the notes) hello",
+        "[22:47:31] task=/kim/rl-9/0 | (Dispatcher pid=4) (Coordinator pid=5) hello",
+        "(Coordinator pid=5) 2026-07-01 22:47:31,123 | INFO | a.b:run:6 - hello",
+        "INFO 07-01 22:47:31 [loggers.py:248] hello",
+    ],
+)  # fmt: skip
+def test_a_prefix_that_was_seen_before_comes_off_as_at_first(raw: str) -> None:
+    unwrapper = Unwrapper(Clock(ANCHOR), NOWHERE)
+    first = unwrapper.unwrap(raw)
+    assert first.text.endswith("hello")
+    assert unwrapper.unwrap(raw) == first
+    assert unwrapper.unwrap(raw.replace(":31", ":32")).at_us == first.at_us + SECOND_US if first.at_us else True
+
+
+def test_what_follows_a_known_head_is_still_peeled() -> None:
+    unwrapper = Unwrapper(Clock(ANCHOR), NOWHERE)
+    unwrapper.unwrap("[22:47:31] task=/kim/rl-9/0 | (Dispatcher pid=4) hello")
+    line = unwrapper.unwrap("[22:47:31] task=/kim/rl-9/0 | (Dispatcher pid=4) (Coordinator pid=5) hello")
+    assert (line.text, line.origin.actor) == ("hello", "Dispatcher")
+
+
+def test_a_known_head_is_forgotten_with_who_runs_in_the_worker() -> None:
+    unwrapper = Unwrapper(Clock(ANCHOR), NOWHERE)
+    unwrapper.unwrap("[22:47:31] task=/kim/rl-9/0 | hello")
+    unwrapper.rebase(Origin(actor="RolloutCoordinator"))
+    assert unwrapper.unwrap("[22:47:31] task=/kim/rl-9/0 | hello").origin.actor == "RolloutCoordinator"

@@ -6,6 +6,7 @@ from extractors.polls import Pod, PodsPolled
 from extractors.record import SourceKind
 from extractors.signal import Fault, Teardown
 from extractors.trainer import Ending, ForwardEntered, TrainingDone
+from state.trackers.faults import EARLIEST_KEPT, NEWEST_KEPT
 from tests.builders import ACTOR_LOG, both_homes, case_after, finished, reading, saw, started
 
 POLICY = "FSDPPolicyWorkerBase"
@@ -291,3 +292,12 @@ def test_an_eviction_after_an_error_is_its_end():
     seen = faults(crash(10), saw(40, listed, source="polls/pods.jsonl"))
     assert seen.first is not None
     assert seen.first.fault.cause == "python_exception"
+
+
+def test_storm_of_many_errors_is_bounded_and_still_finds_its_like():
+    storm = [crash(at, site=f"site_{at}", actor=POLICY, pid=7, source=ACTOR_LOG) for at in range(300)]
+    again = [crash(299 + at / 10, site="site_299", actor=POLICY, pid=7, source=ACTOR_LOG) for at in range(1, 6)]
+    seen = faults(*storm, *again)
+    assert len(seen.events) == EARLIEST_KEPT + NEWEST_KEPT
+    assert seen.events[-1].count == 6
+    assert seen.total == 305
