@@ -48,7 +48,9 @@ class Decided:
 
     @property
     def gist(self) -> tuple[str, str, str]:
-        """What makes one verdict another: decision, deciding gate, its condition."""
+        """What makes one verdict another: the decision, and why a job is not simply kept (deciding gate, condition)."""
+        if self.decision is Decision.NO_KILL:
+            return (str(self.decision), self.deciding, "")
         ruling = self.rulings.get(self.deciding)
         return (str(self.decision), self.deciding, ruling.condition if ruling is not None else "")
 

@@ -3,6 +3,7 @@ the same bytes however it is read."""
 
 import os
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,12 @@ def test_records_of_a_capture_keep_the_contract(name: str) -> None:
 def test_each_quote_stands_where_it_is_said_to(name: str) -> None:
     wrong = quotes.misquotes(CASES[name][0], records_of(name))
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kept_job_is_not_said_to_be_kept_again_before_the_end(name: str) -> None:
+    said = [record["verdict"] for record in records_of(name) if record["kind"] == "verdict" and not record["final"]]
+    assert ("NO-KILL", "NO-KILL") not in pairwise(said)
 
 
 @pytest.mark.parametrize("name", CAPTURES)
