@@ -14,7 +14,7 @@ from extractors.gluing import glued_messages
 from extractors.joining import CONTENT_HINT, Joined, Joiner, Place, Shape, glued_before
 from extractors.layers import CONTENT_LOGGERS, Line, Unwrapper
 from extractors.ordering import UNTIMED, Ordering
-from extractors.pattern import Nature, Pattern
+from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT, quote, without_ansi
 from extractors.record import NOWHERE, Block, Evidence, Observation, Origin
 from extractors.scanner import candidates, scanned
@@ -270,9 +270,3 @@ def read_sample(text: str, base: Origin = NOWHERE, anchor_us: int = 1_782_000_00
     data = text.encode() if text.endswith("\n") else text.encode() + b"\n"
     found = reader.read(Block("sample", 0, 1, data)) + reader.end()
     return [(observation.pattern, observation.signal) for observation in found]
-
-
-def is_progress(observation: Observation) -> bool:
-    """Whether the observation is a trainer-side change by its nature."""
-    pattern = CATALOGUE.by_name.get(observation.pattern)
-    return pattern is not None and pattern.nature is Nature.PROGRESS
