@@ -16,6 +16,7 @@ from dataflow.capture import Source
 from dataflow.opened import READ_BYTES, Damage
 from dataflow.reads import LIMITS, Limits, chunks
 from extractors.record import Block, SourceEnded, SourceFailed
+from extractors.scanner import newlines
 
 BLOCK_BYTES = 262_144
 LEAST_BLOCK_BYTES = 16_384
@@ -44,7 +45,7 @@ Newlines = Callable[[Block], int]
 
 def newlines_of(block: Block) -> int:
     """The newlines of a block."""
-    return block.data.count(b"\n")
+    return newlines(block.data, 0, len(block.data))
 
 
 class Cutter:
@@ -59,10 +60,10 @@ class Cutter:
         source: str,
         block_bytes: int = BLOCK_BYTES,
         line_bytes: int = LINE_BYTES,
-        newlines: Newlines = newlines_of,
+        count: Newlines = newlines_of,
     ) -> None:
         self.source = source
-        self._newlines = newlines
+        self._newlines = count
         self._given: Block | None = None
         self.size = 0
         self.torn = False
@@ -164,15 +165,15 @@ def blocks(
     read_size: int = READ_BYTES,
     limits: Limits = LIMITS,
     block_bytes: int = BLOCK_BYTES,
-    newlines: Newlines = newlines_of,
+    count: Newlines = newlines_of,
 ) -> Iterator[Block | LineCut | SourceFailed | SourceEnded]:
     """The blocks of a file in order, then a SourceFailed for each damage, then one SourceEnded.
 
     SourceEnded counts all lines and uncompressed bytes; it is complete unless the last line has no newline or bytes are
     missing, and its unparsed is 0 (readers of lines count that). A SourceFailed is whole when not one byte was read.
-    newlines is asked of a block after it was given. Never raises for what is in or around the file.
+    count is asked of a block after it was given. Never raises for what is in or around the file.
     """
-    cutter, damages = Cutter(source.relative, block_bytes, newlines=newlines), []
+    cutter, damages = Cutter(source.relative, block_bytes, count=count), []
     for chunk in _chunks(source, min(read_size, block_bytes), limits):
         if isinstance(chunk, Damage):
             damages.append(chunk.why)

@@ -116,7 +116,7 @@ class ReplayFeed:
         notes = LogNotes(source.relative, self.notes)
         last: Block | None = None
         block_bytes = block_bytes_of(len(self.capture.sources))
-        for piece in blocks(source, self.read_size, block_bytes=block_bytes, newlines=reader.newlines_of):
+        for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=reader.newlines_of):
             go_on()
             if isinstance(piece, Block):
                 notes.look(piece)

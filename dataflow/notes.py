@@ -59,11 +59,10 @@ class LogNotes(Notes):
     def heard(self, run: list[Observation]) -> list[Observation]:
         """Listens to what was read in the file, and gives it on."""
         for observation in run:
-            own_us = observation.evidence.at_us
-            if own_us is not None and observation.at_us - own_us > BACKWARDS_US:
-                self._runs_backwards(observation.evidence, (observation.at_us - own_us) // 1_000_000)
+            place = observation.evidence
+            if place.at_us is not None and observation.at_us - place.at_us > BACKWARDS_US:
+                self._runs_backwards(place, (observation.at_us - place.at_us) // 1_000_000)
             if type(observation.signal) is MetricsUnreadable:
-                place = observation.evidence
                 self.say(f"line {place.line} at byte {place.offset}: {observation.signal.why}")
         return run
 

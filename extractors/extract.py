@@ -3,21 +3,20 @@
 The one place where a pattern's failure is caught: it becomes a count of unparsed lines, never an exception.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from extractors import kept
 from extractors.catalogue import CATALOGUE, Catalogue
 from extractors.clocks import Clock
 from extractors.gluing import glued_messages
-from extractors.joining import CONTENT_HINT, Joined, Joiner, Place, Shape, glued_before
+from extractors.joining import CONTENT_HINT, INSIDE, Joined, Joiner, Place, Shape, glued_before
 from extractors.layers import CONTENT_LOGGERS, Line, Unwrapper
 from extractors.ordering import UNTIMED, Ordering
 from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT, quote, without_ansi
 from extractors.record import NOWHERE, Block, Evidence, Observation, Origin
-from extractors.scanner import candidates, scanned
+from extractors.scanner import Lines, hints_until, line_at, newlines, scanned
+from extractors.shortcut import Shortcut
 
 REGEX_TEXT_LIMIT = 16_384
 """Characters of a payload that a regex sees; parsers without a regex see all of it."""
@@ -59,29 +58,43 @@ class Reader:
         self._ahead_us = skew.stream_us - skew.own_us
         self.unparsed = 0
         self.torn = 0
-        self._scanner, self._hints, self._by_hint = scanned(self.catalogue, UNSPOKEN_HINTS)
+        known = scanned(self.catalogue, UNSPOKEN_HINTS, INSIDE)
+        self._scanner, self._hints, self._by_hint = known.scanner, known.hints, known.by_hint
+        self._shortcut = Shortcut(source, self.unwrapper, self._ahead_us, known)
         self._joiner = Joiner()
         self._looked = 0
-        self._counted: tuple[Block | None, int, int] = (None, 0, 0)
+        self._lines: Lines | None = None
         self._ordering = Ordering(anchor_us)
 
     def read(self, block: Block) -> list[Observation]:
-        """The observations of one block."""
+        """The observations of one block. While a message is open all lines are read, since its continuations hold no
+        hint; else only those with a hint."""
         out: list[Observation] = []
-        data = block.data
-        counted, number, self._looked = 0, block.line, 0
-        for start, end, hints in self._lines(data):
-            number += data.count(b"\n", counted, start)
-            counted = start
-            place = Place(data[start:end].decode("utf-8", "replace"), number, block.offset + start)
+        self._lines, self._looked = lines, _ = Lines(block), 0
+        data, joiner = block.data, self._joiner
+        hits = self._scanner.hits(data)
+        at = next_line = 0
+        while True:
+            if joiner.open:
+                start, end = next_line, data.find(b"\n", next_line)
+                end = end if end >= 0 else len(data)
+                hints, at = hints_until(hits, at, end)
+            else:
+                at = self._shortcut.read(lines, hits, at, out)
+                if at == len(hits):
+                    break
+                start, end, hints, at = line_at(data, hits, at)
+            if start >= len(data):
+                break
+            place = Place(data[start:end].decode("utf-8", "replace"), lines.number_at(start), block.offset + start)
             self._line(place, hints, data, start, out)
-        self._counted = (block, counted, number - block.line)
+            next_line = end + 1
         return self._ordering.settled(out)
 
     def newlines_of(self, block: Block) -> int:
-        """The newlines of a block. Of the one that was just read only those behind its last candidate are counted."""
-        read, to, count = self._counted
-        return count + block.data.count(b"\n", to) if read is block else block.data.count(b"\n")
+        """The newlines of a block. Of the one that was just read most are counted already."""
+        read = self._lines
+        return read.newlines() if read is not None and read.block is block else newlines(block.data, 0, len(block.data))
 
     def end(self) -> list[Observation]:
         """What the end of the file still lets go."""
@@ -89,22 +102,6 @@ class Reader:
         for joined in self._joiner.end():
             self._conclude(joined, [], out)
         return self._ordering.settled(out)
-
-    def _lines(self, data: bytes) -> Iterator[tuple[int, int, list[int]]]:
-        """Candidate lines; every line while a message is open, since its continuations hold no hint."""
-        at = 0
-        for start, end, hints in candidates(data, self._scanner.hits(data)):
-            while self._joiner.open and at < start:
-                stop = data.find(b"\n", at)
-                yield at, stop, []
-                at = stop + 1
-            yield start, end, hints
-            at = end + 1
-        while self._joiner.open and at < len(data):
-            stop = data.find(b"\n", at)
-            stop = len(data) if stop < 0 else stop
-            yield at, stop, []
-            at = stop + 1
 
     def _line(self, place: Place, hints: list[int], data: bytes, start: int, out: list[Observation]) -> None:
         if place.raw.startswith(HEADERS):

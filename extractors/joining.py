@@ -55,6 +55,10 @@ SPLIT_CHARACTERS = 4_096
 _REMOTE_ERROR = "RayTaskError("
 _STARTS = (*_REMOTE_HEADERS, CONTENT_HEADER, *DICT_HEADERS, MEMORY_TABLE, MIRROR_HEADER)
 """Beginnings of joined messages, other than a traceback's, so that most lines are told from them at one glance."""
+STARTS = (*_STARTS, *IGNORED_HEADERS)
+"""Beginnings of lines that say how those below them are read."""
+INSIDE = (TRACEBACK_HEADER, _REMOTE_ERROR)
+"""What stands somewhere in a line that may begin a traceback. Both are hints of the catalogue."""
 
 
 class Shape(StrEnum):

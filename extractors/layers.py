@@ -19,6 +19,7 @@ from extractors.rare_layers import FOLLOWED, HUGGING_FACE, LABEL, LEVEL
 from extractors.ray_lines import event_time
 from extractors.record import Origin
 from extractors.repeats import dedup
+from extractors.tasks import task_and_attempt
 
 CONTENT_LOGGERS = ("harbor.agents", "LiteLLM", "litellm")
 """Loggers whose messages are content (agents' words), never events."""
@@ -74,15 +75,20 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 class Unwrapper:
-    """Unwraps the lines of one file. base is what the file itself says of its lines' origin."""
+    """Unwraps the lines of one file. base is what the file itself says of its lines' origin.
+
+    heads holds the origins of Iris heads by their words without the clock, loggers who a speaker's own prefix names;
+    plain are those prefixes whose messages are no content.
+    """
 
     def __init__(self, clock: Clock, base: Origin) -> None:
         self.clock = clock
         self.base = base
         self._origins: dict[tuple[str, str], Origin] = {}
         self._tags: dict[str, tuple[str, int, str, int | None] | None] = {}
-        self._heads: dict[str, Origin] = {}
-        self._loggers: dict[str, str] = {}
+        self.heads: dict[str, Origin] = {}
+        self.loggers: dict[str, str] = {}
+        self.plain: dict[str, bool] = {}
 
     def unwrap(self, raw: str) -> Line:
         """The line without its prefixes."""
@@ -101,7 +107,7 @@ class Unwrapper:
         """The file says from here on that its lines come from somebody else (a reused Ray worker)."""
         self.base = base
         self._origins.clear()
-        self._heads.clear()
+        self.heads.clear()
 
     def _head(self, text: str) -> tuple[int | None, Origin, str]:
         """The transport's time, the origin, and the rest. All of a head but its time is looked up at once."""
@@ -110,14 +116,14 @@ class Unwrapper:
             bar = text.find(" | ", 16, HEAD_LIMIT)
             close = text.find(") ", bar, bar + HEAD_LIMIT) if text[bar + 3 : bar + 4] == "(" else bar + 1
             end = close + 2 if bar > 0 and close > 0 and text[close + 2 : close + 3] != "(" else 0
-            known = self._heads.get(text[9:end])
+            known = self.heads.get(text[9:end])
             if known is not None:
                 return self.clock.time_of_day(text[1:9]), known, text[end:]
         transport_us, task, rest = self._transport(text)
         tag, rest = self._ray_tag(rest)
         origin = self._origin(task, tag)
         if end and len(rest) == len(text) - end:
-            _remember(self._heads, text[9:end], origin)
+            _remember(self.heads, text[9:end], origin)
         return transport_us, origin, rest
 
     def _transport(self, text: str) -> tuple[int | None, str, str]:
@@ -176,7 +182,7 @@ class Unwrapper:
         if origin is None:
             if len(self._origins) >= CACHE_LIMIT:
                 self._origins.clear()
-            path, attempt = _task_and_attempt(task)
+            path, attempt = task_and_attempt(task)
             actor, pid, host, rank = self._read_tag(tag) or (self.base.actor, self.base.pid, "", None)
             origin = self._origins[key] = Origin(
                 path or self.base.task,
@@ -194,24 +200,24 @@ class Unwrapper:
         clock = self.clock
         if first == "2":
             at_us, end = clock.seconds.get(text[:19]), text.find(" - ", 23, HEAD_LIMIT) + 3
-            logger = self._loggers.get(text[19:20] + text[23:end])
+            logger = self.loggers.get(text[19:20] + text[23:end])
             if at_us is not None and logger is not None and text[20:23].isdecimal():
                 return at_us + int(text[20:23]) * 1000, logger, None, "", text[end:]
             if found := _LOGURU.match(text):
                 if found.end(2) == 23 and found.end() == end:
-                    _remember(self._loggers, text[19:20] + text[23:end], found[4])
+                    self._spoken(text[19:20] + text[23:end], found[4])
                 return clock.full(found[1], found[2]), found[4], None, "", text[found.end() :]
             if found := _RAY_PYTHON.match(text):
                 return clock.full(found[1], found[2]), found[4], None, "", text[found.end() :]
         elif first in "IWEDCF":
             at = text.find(" ") + 1
             end = text.find("] ", at + 15, HEAD_LIMIT) + 2
-            at_us, logger = clock.seconds.get(text[at : at + 14]), self._loggers.get(text[:at] + text[at + 14 : end])
+            at_us, logger = clock.seconds.get(text[at : at + 14]), self.loggers.get(text[:at] + text[at + 14 : end])
             if at_us is not None and logger is not None:
                 return at_us, logger, None, "", text[end:]
             if found := _VLLM.match(text):
                 if found.end() == end:
-                    _remember(self._loggers, text[:at] + text[at + 14 : end], found[4])
+                    self._spoken(text[:at] + text[at + 14 : end], found[4])
                 at_us = clock.month_day(int(found[1]), int(found[2]), found[3])
                 return at_us, found[4], None, "", text[found.end() :]
             if found := _KLOG.match(text):
@@ -231,6 +237,12 @@ class Unwrapper:
         if text.find("] ", 20, TAG_LIMIT) > 0 and (found := LABEL.match(text)):
             return self._speaker(text[found.end() :])
         return None, "", None, "", text
+
+    def _spoken(self, prefix: str, logger: str) -> None:
+        """Remembers a speaker's prefix without its clock."""
+        _remember(self.loggers, prefix, logger)
+        if not logger.startswith(CONTENT_LOGGERS):
+            _remember(self.plain, prefix, True)
 
     def _plain(self, found: re.Match[str], text: str, rank: int | None) -> tuple[int | None, str, int | None, str, str]:
         """A full clock alone, or before a level as python's logging has it."""
@@ -280,16 +292,3 @@ def _remember(known: dict[str, Any], key: str, value: Any) -> None:
     if len(known) >= CACHE_LIMIT:
         known.clear()
     known[key] = value
-
-
-def _task_and_attempt(task: str) -> tuple[str, int]:
-    """`/alice/rl-80b/0:2` or `/alice/rl-80b/0 attempt=2` as the path without its attempt, and the attempt."""
-    path, _, named = task.partition(" attempt=")
-    if _is_number(named):
-        return path, int(named)
-    head, colon, number = path.rpartition(":")
-    return (head, int(number)) if colon and _is_number(number) else (path, 0)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10

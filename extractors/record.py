@@ -107,13 +107,18 @@ class Tick(msgspec.Struct, frozen=True):
 class Beat(msgspec.Struct, frozen=True):
     """The observations of one job up to a tick, in order: the unit that travels through the flow.
 
-    partial says that more of the same ten seconds follows, so that it is folded but nothing is judged yet.
+    partial says that more of the same ten seconds follows, so that it is folded but nothing is judged yet. kinds are
+    the types of its signals, so that a tracker is not asked of what none of them is.
     """
 
     job: str
     tick: Tick
     observations: tuple[Observation, ...] = ()
     partial: bool = False
+    kinds: frozenset[type] = frozenset()
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "kinds", frozenset([type(each.signal) for each in self.observations]))
 
 
 class SourceSeen(msgspec.Struct, frozen=True):

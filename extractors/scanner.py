@@ -5,14 +5,18 @@ compiled to a slower matcher (32–48 literals scan at half the speed of 64 and 
 """
 
 import threading
-from collections.abc import Iterator
+from typing import NamedTuple
 
 import hyperscan
 
 from extractors.catalogue import Catalogue
 from extractors.pattern import Pattern
+from extractors.record import Block
 
 LEAST_LITERALS = 64
+_LONG = 1_024
+Hit = tuple[int, int]
+"""Where a hint ends in the block, and its number."""
 
 
 class Scanner:
@@ -26,10 +30,10 @@ class Scanner:
         self._database.compile(
             expressions=every, ids=list(range(len(every))), elements=len(every), flags=[0] * len(every), literal=True
         )
-        self._hits: list[tuple[int, int]] = []
+        self._hits: list[Hit] = []
 
-    def hits(self, block: bytes) -> list[tuple[int, int]]:
-        """(end offset in the block, hint number) of each hint that stands in the block, by offset."""
+    def hits(self, block: bytes) -> list[Hit]:
+        """Each hint that stands in the block, by offset."""
         self._hits = found = []
 
         def note(hint: int, _start: int, end: int, _flags: int, _context: object) -> None:
@@ -40,25 +44,64 @@ class Scanner:
         return found
 
 
-def candidates(block: bytes, hits: list[tuple[int, int]]) -> Iterator[tuple[int, int, list[int]]]:
-    """(start, end, hint numbers) of each line with a hit; end excludes the newline."""
-    at, count = 0, len(hits)
-    while at < count:
-        end_of_hit = hits[at][0]
-        start = block.rfind(b"\n", 0, end_of_hit) + 1
-        end = block.find(b"\n", end_of_hit)
-        if end < 0:
-            end = len(block)
-        numbers = [hits[at][1]]
+class Lines:
+    """The physical lines of a block, numbered as one comes to them, in order."""
+
+    __slots__ = ("_counted", "_number", "block", "data")
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.data = block.data
+        self._counted = 0
+        self._number = block.line
+
+    def number_at(self, start: int) -> int:
+        """The number of the line that begins at a place in the block, no earlier than the one asked before."""
+        self._number += newlines(self.data, self._counted, start)
+        self._counted = start
+        return self._number
+
+    def newlines(self) -> int:
+        """All newlines of the block; only those behind the last line asked for are still to be counted."""
+        return self._number - self.block.line + newlines(self.data, self._counted, len(self.data))
+
+
+def newlines(data: bytes, start: int, end: int) -> int:
+    """The newlines between two places. In CPython, taking them out of a long piece costs half of counting them."""
+    if end - start < _LONG:
+        return data.count(b"\n", start, end)
+    piece = data[start:end]
+    return len(piece) - len(piece.replace(b"\n", b""))
+
+
+def line_at(block: bytes, hits: list[Hit], at: int) -> tuple[int, int, list[int], int]:
+    """(start, end, hint numbers, the next hit) of the line of a hit; end excludes the newline."""
+    end_of_hit = hits[at][0]
+    start = block.rfind(b"\n", 0, end_of_hit) + 1
+    end = block.find(b"\n", end_of_hit)
+    if end < 0:
+        end = len(block)
+    numbers, at = hints_until(hits, at, end)
+    return start, end, numbers, at
+
+
+def hints_until(hits: list[Hit], at: int, end: int) -> tuple[list[int], int]:
+    """The hint numbers of the hits from `at` on up to a place, and the next hit."""
+    numbers = []
+    while at < len(hits) and hits[at][0] <= end:
+        numbers.append(hits[at][1])
         at += 1
-        while at < count and hits[at][0] <= end:
-            numbers.append(hits[at][1])
-            at += 1
-        yield start, end, numbers
+    return numbers, at
 
 
-Scanned = tuple[Scanner, tuple[str, ...], tuple[tuple[Pattern, ...], ...]]
-"""A scanner, and by its hints' numbers the hints and the patterns that each speaks for."""
+class Scanned(NamedTuple):
+    """A scanner, and by its hints' numbers the hints and the patterns that each speaks for. plain has the patterns
+    only of hints whose lines, when no other hint is in them, begin no joined message."""
+
+    scanner: Scanner
+    hints: tuple[str, ...]
+    by_hint: tuple[tuple[Pattern, ...], ...]
+    plain: tuple[tuple[Pattern, ...] | None, ...]
 
 
 class _OfThread(threading.local):
@@ -71,11 +114,17 @@ class _OfThread(threading.local):
 _OF_THREAD = _OfThread()
 
 
-def scanned(catalogue: Catalogue, unspoken: tuple[str, ...]) -> Scanned:
-    """The scanner of a catalogue, compiled once a thread. It also finds the unspoken hints, that no pattern has."""
+def scanned(catalogue: Catalogue, unspoken: tuple[str, ...], joined: tuple[str, ...]) -> Scanned:
+    """The scanner of a catalogue, compiled once a thread. It also finds the unspoken hints, that no pattern has.
+    joined are words of lines that may begin a joined message."""
     known = _OF_THREAD.known.get(id(catalogue))
     if known is None:
+        unspoken = tuple(hint for hint in dict.fromkeys((*unspoken, *joined)) if hint not in catalogue.hints)
         hints = (*catalogue.hints, *unspoken)
-        found = Scanner(hints), hints, (*catalogue.by_hint, *(() for _ in unspoken))
+        by_hint = (*catalogue.by_hint, *(() for _ in unspoken))
+        plain = tuple(
+            None if hint in joined else patterns or None for hint, patterns in zip(hints, by_hint, strict=True)
+        )
+        found = Scanned(Scanner(hints), hints, by_hint, plain)
         known = _OF_THREAD.known[id(catalogue)] = (catalogue, found)
     return known[1]

@@ -21,8 +21,8 @@ _PER_SECOND = " tokens/s"
 _QUEUED = ("Waiting: ", "Pending: ")
 _KV = "KV cache usage: "
 _V1 = re.compile(
-    r"(?:Engine (\d+): )?Avg prompt throughput: ([\d.]+) tokens/s, Avg generation throughput: ([\d.]+) tokens/s, "
-    r"Running: (\d+) reqs, Waiting: (\d+) reqs, GPU KV cache usage: ([\d.]+)%(?:, |$)"
+    r"(?:Engine ([0-9]+): )?Avg prompt throughput: ([0-9.]+) tokens/s, Avg generation throughput: ([0-9.]+) tokens/s, "
+    r"Running: ([0-9]+) reqs, Waiting: ([0-9]+) reqs, GPU KV cache usage: ([0-9.]+)%(?:, |$)"
 )
 """The commonest form, which is read at once; a run prints more of these lines than of all others."""
 

@@ -72,7 +72,7 @@ class Judge(msgspec.Struct):
         now_us = beat.tick.at_us
         if beat.tick.final or self._ripening() or now_us - self.weighed_us >= TOGETHER_US:
             return False
-        return not self._heartbeat_due(now_us) and all(type(each.signal) in QUIET for each in beat.observations)
+        return not self._heartbeat_due(now_us) and beat.kinds <= QUIET
 
     def _ripening(self) -> bool:
         """Whether there is an ERROR that was not said yet."""

@@ -64,14 +64,14 @@ class Track:
 
     def fold(self, beat: Beat, views: Views) -> Views:
         """Folds a beat; gives the views so far with this step's added."""
-        folds = self._folds
+        folds, kinds = self._folds, beat.kinds
         for every, tracker in self._every:
             every(tracker, beat.observations)
-        for observation in beat.observations:
-            kind = type(observation.signal)
-            self._told.add(kind)
-            for fold, tracker in folds.get(kind, ()):
-                fold(tracker, observation)
+        self._told |= kinds
+        if not folds.keys().isdisjoint(kinds):
+            for observation in beat.observations:
+                for fold, tracker in folds.get(type(observation.signal), ()):
+                    fold(tracker, observation)
         return views if beat.partial else self._viewed(beat.tick.at_us, views)
 
     def _viewed(self, now_us: int, views: Views) -> Views:

@@ -41,7 +41,13 @@ class EngineSample(msgspec.Struct, frozen=True, array_like=True):
 
     def says_the_same(self, other: "EngineSample") -> bool:
         """Whether both hold the same figures, whenever they were printed."""
-        return msgspec.structs.replace(self, at_us=0) == msgspec.structs.replace(other, at_us=0)
+        return (
+            self.generation_rate == other.generation_rate
+            and self.prompt_rate == other.prompt_rate
+            and self.running == other.running
+            and self.waiting == other.waiting
+            and self.kv_percent == other.kv_percent
+        )
 
 
 class FleetLoad(msgspec.Struct, frozen=True):
@@ -228,8 +234,11 @@ class EnginesTracker(Tracker):
 def _echoes(sample: EngineSample, engine: _Engine) -> bool:
     """Whether this is a line already folded, read again in another home. An idle engine's zeros repeat truly, but
     nothing hangs on how often."""
-    recent = [known for known in (*engine.window[-8:], engine.last) if sample.at_us - known.at_us <= _ECHO_US]
-    return any(sample.says_the_same(known) for known in recent)
+    rate, since_us = sample.generation_rate, sample.at_us - _ECHO_US
+    for known in (engine.last, *engine.window[-8:]):
+        if known.generation_rate == rate and known.at_us >= since_us and sample.says_the_same(known):
+            return True
+    return False
 
 
 def _shown(engine: _Engine) -> EngineState:

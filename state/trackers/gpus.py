@@ -133,15 +133,13 @@ class GpusTracker(Tracker):
 
     def on_actor(self, seen: Observation) -> None:
         """Learns which actor class a host runs, from any line of it that says both."""
-        host, role = seen.origin.host, process_role(seen.origin.actor)
-        if not host or role not in (ProcessRole.POLICY, ProcessRole.ENGINE):
-            return
-        for place in _places_of(host, seen.evidence.source):
+        role, places = _told_by(seen.origin.host, seen.origin.actor, seen.evidence.source)
+        for place in places:
             known = self.actors.setdefault(place, [])
             if role not in known:
                 known.append(role)
                 known.sort()
-        _bound(self.actors)
+                _bound(self.actors)
 
     def view(self) -> GpusView:
         """The newest polls by role."""
@@ -237,10 +235,14 @@ class GpusTracker(Tracker):
 
 
 @lru_cache(maxsize=4096)
-def _places_of(host: str, source: str) -> tuple[str, ...]:
-    """The names by which a poll may ask for the host of a line in this file."""
+def _told_by(host: str, actor: str, source: str) -> tuple[ProcessRole, tuple[str, ...]]:
+    """(what an actor of this class does, the names by which a poll may ask for its host); no names where a line of it
+    in this file tells nothing of a host's GPUs."""
+    role = process_role(actor)
+    if not host or role not in (ProcessRole.POLICY, ProcessRole.ENGINE):
+        return role, ()
     folder = _FOLDER_RANK.search(source)
-    return (_RANK_FOLDER.sub("", host), *(folder.groups() if folder else ()))
+    return role, (_RANK_FOLDER.sub("", host), *(folder.groups() if folder else ()))
 
 
 def pod_stem(name: str) -> str:

@@ -235,14 +235,13 @@ class RestartsTracker(ShowingTracker):
 
 def _faulted(signal: type) -> Callable[[RestartsTracker, Observation], None]:
     """Lets the ledger's own fault tracker fold a signal."""
-    folding = FaultsTracker.FOLDS[signal]
+    folding, own, telling = FaultsTracker.FOLDS[signal], _OWN.get(signal), signal in _TELLING
 
     def fold(tracker: RestartsTracker, observation: Observation) -> None:
         folding(tracker.faults, observation)
-        own = _OWN.get(signal)
         if own is not None:
             own(tracker, observation)
-        elif signal in _TELLING:
+        elif telling:
             tracker.seen, tracker.shown = True, None
 
     return fold

@@ -1,0 +1,110 @@
+"""The short way for the lines that most signals stand on: one hint, no joining, prefixes that were read before.
+
+Whatever is unusual of a line is left to the reader, which takes the long way; both come to the same observations.
+"""
+
+from typing import Any
+
+from extractors import kept
+from extractors.clocks import SECOND_US
+from extractors.joining import STARTS
+from extractors.layers import HEAD_LIMIT, Unwrapper
+from extractors.pattern import Pattern
+from extractors.quoting import QUOTE_LIMIT
+from extractors.record import Evidence, Observation, Origin
+from extractors.scanner import Hit, Lines, Scanned
+
+ODD_US = 60 * SECOND_US
+"""A line whose own time is so far before the stream's takes the long way, on which that is told."""
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_SUFFIX_ENDS = (b"]", b")")
+"""How a line may end that wears Ray's suffix of a repeated one."""
+_START_LETTERS = frozenset(start[:2] for start in STARTS)
+Head = tuple[int, int, int, Origin]
+"""Where the payload begins, the line's own time, its time in the stream, and who printed it."""
+
+
+class Shortcut:
+    """Reads the plain lines of one file, with the same unwrapper as the file's reader."""
+
+    def __init__(self, source: str, unwrapper: Unwrapper, ahead_us: int, scanned: Scanned) -> None:
+        self._source = source
+        self._unwrapper = unwrapper
+        self._ahead_us = ahead_us
+        self._plain = scanned.plain
+
+    def read(self, lines: Lines, hits: list[Hit], at: int, out: list[Observation]) -> int:
+        """Observes the lines of the hits from `at` on, up to one that must go the long way. Gives that one's hit."""
+        data, every, plain, head_of, base = lines.data, len(hits), self._plain, self._head, lines.block.offset
+        while at < every:
+            end_of_hit, hint = hits[at]
+            patterns = plain[hint]
+            if patterns is None:
+                break
+            start, end = data.rfind(b"\n", 0, end_of_hit) + 1, data.find(b"\n", end_of_hit)
+            if end - start > QUOTE_LIMIT or end < 0 or (at + 1 < every and hits[at + 1][0] <= end):
+                break
+            line = data[start:end]
+            if line.translate(None, _PRINTABLE) or line.endswith(_SUFFIX_ENDS):
+                break
+            raw = line.decode()
+            head = head_of(raw)
+            if head is None:
+                break
+            signal, name = _asked(patterns, raw[head[0] :])
+            if signal is None:
+                break
+            evidence = Evidence(name, self._source, lines.number_at(start), base + start, head[1], raw)
+            out.append(Observation(signal, evidence, head[2], name, head[3]))
+            at += 1
+        return at
+
+    def _head(self, raw: str) -> Head | None:
+        """What the prefixes of a line say, all of whose words but the clocks were read before; None where they were
+        not, where the line has no time of its own, and where it must be told apart from content or from a beginning."""
+        unwrapper = self._unwrapper
+        clock, at, origin, transport_us = unwrapper.clock, 0, unwrapper.base, None
+        if raw[9:16] == "] task=":
+            bar = raw.find(" | ", 16, HEAD_LIMIT)
+            at = raw.find(") ", bar, bar + HEAD_LIMIT) + 2 if raw[bar + 3 : bar + 4] == "(" else bar + 3
+            known = unwrapper.heads.get(raw[9:at])
+            if known is None or (transport_us := clock.time_of_day(raw[1:9])) is None:
+                return None
+            origin = known
+        if raw[at : at + 1] == "2":
+            from_us = clock.seconds.get(raw[at : at + 19])
+            end = raw.find(" - ", at + 23, at + HEAD_LIMIT) + 3
+            prefix = raw[at + 19 : at + 20] + raw[at + 23 : end]
+            digits = raw[at + 20 : at + 23]
+            if from_us is None or prefix not in unwrapper.plain or not digits.isdecimal():
+                return None
+            own_us = from_us + int(digits) * 1000
+        else:
+            begin = raw.find(" ", at, at + 10) + 1
+            end = raw.find("] ", begin + 15, begin + HEAD_LIMIT) + 2
+            found = clock.seconds.get(raw[begin : begin + 14])
+            if found is None or raw[at:begin] + raw[begin + 14 : end] not in unwrapper.plain:
+                return None
+            own_us = found
+        if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
+            return None
+        if transport_us is None:
+            settled_us = clock.settle(None, own_us) or own_us
+            return end, settled_us, settled_us - self._ahead_us, origin
+        if not -ODD_US < own_us - transport_us < ODD_US:
+            return None
+        clock.settle(transport_us, own_us)
+        return end, own_us, transport_us, origin
+
+
+def _asked(patterns: tuple[Pattern, ...], text: str) -> tuple[Any, str]:
+    """What the first pattern that can read the payload says, and its name; (None, "") also where one fails."""
+    try:
+        for pattern in patterns:
+            signal = pattern.build(text) if pattern.regex is None else pattern.read(text)
+            if signal is not None:
+                kept.check(signal)
+                return signal, pattern.name
+    except Exception:
+        return None, ""
+    return None, ""

@@ -1,0 +1,75 @@
+"""The short way and the long way through a file come to the same observations."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+
+from extractors import shortcut
+from extractors.catalogue import CATALOGUE
+from extractors.extract import Reader
+from extractors.record import Block, Observation, Origin
+
+IRIS = "[06:00:{second:02d}] task=/alice/rl-80b/0 | "
+HEADS = (
+    IRIS + "(Worker pid={pid}, ip=10.0.0.3) 2026-07-01 06:00:{second:02d}.120 | INFO     | trainer.loop:run:7 - ",
+    IRIS + "(Worker pid={pid}, ip=10.0.0.3) INFO 07-01 06:00:{second:02d} [loggers.py:271] ",
+    IRIS + "2026-07-01 06:00:{second:02d}.120 | INFO     | LiteLLM:completion:3389 - ",
+    IRIS + "(Worker pid={pid}) ",
+    "2026-07-01 06:00:{second:02d}.120 | WARNING  | trainer.loop:run:7 - ",
+    "INFO 07-01 06:00:{second:02d} [loggers.py:271] ",
+    "[06:01:{second:02d}] task=/alice/rl-80b/0 | (W pid={pid}) 2026-07-01 05:59:{second:02d}.120 | INFO | a:b:1 - ",
+    "",
+)
+TAILS = ("", " [repeated 7x across cluster]", " (in a bracket)", "\x1b[0m")
+
+
+def payloads() -> Iterator[str]:
+    samples = chain.from_iterable((*pattern.samples, *pattern.rejects) for pattern in CATALOGUE.whole.patterns)
+    for sample in samples:
+        last = sample.rsplit("] ", 1)[-1].rsplit(" - ", 1)[-1]
+        yield from dict.fromkeys((sample, last)).keys()
+
+
+def log() -> bytes:
+    """Every sample and look-alike behind every head, each twice, as a second look finds its head known."""
+    lines: list[str] = []
+    for number, payload in enumerate(payloads()):
+        head = HEADS[number % len(HEADS)].format(second=number // 40 % 60, pid=4000 + number % 3)
+        lines += [head + payload + TAILS[number // 3 % len(TAILS)]] * 2
+    return "\n".join(lines).encode() + b"\n"
+
+
+def observed(data: bytes, size: int) -> tuple[list[Observation], int, int]:
+    reader, found = Reader("a.log", Origin(), 1_782_800_000_000_000), []
+    at, line = 0, 1
+    while at < len(data):
+        cut = data.find(b"\n", min(at + size, len(data) - 1)) + 1
+        found += reader.read(Block("a.log", at, line, data[at:cut]))
+        line += data.count(b"\n", at, cut)
+        at = cut
+    return found + reader.end(), reader.unparsed, reader.torn
+
+
+@pytest.mark.parametrize("size", [3_000, 262_144])
+def test_both_ways_observe_the_same_of_every_sample_behind_every_head(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = observed(log(), size)
+    monkeypatch.setattr(shortcut.Shortcut, "read", lambda _self, _lines, _hits, at, _out: at)
+    assert short == observed(log(), size)
+    assert len(short[0]) > 1_000
+
+
+def test_plain_lines_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    whole = Reader._line
+
+    def counted(self: Reader, *line: object) -> None:
+        taken.append(1)
+        whole(self, *line)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Reader, "_line", counted)
+    lines = [HEADS[0].format(second=7, pid=4000) + f"Started: 'phase_{number}'" for number in range(50)]
+    found, _, _ = observed(("\n".join(lines) + "\n").encode(), 262_144)
+    assert (len(found), len(taken)) == (50, 1)
