@@ -62,6 +62,11 @@ _NCCL_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?=\S+:\d+:\d+ \
 _PLAIN = re.compile(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z|\+00:00)?\]?[ \t]")
 
 
+_LOGGERS: dict[str, str] = {}
+_PLAIN_LOGGERS: dict[str, bool] = {}
+"""What speakers' prefixes without their clocks say, of all files: thousands of a job's files wear the same ones."""
+
+
 class Line(msgspec.Struct, frozen=True, gc=False):
     """A physical line, unwrapped. logger is who the speaker's own prefix names (`core.py:1101`, a module path)."""
 
@@ -87,8 +92,8 @@ class Unwrapper:
         self._origins: dict[tuple[str, str], Origin] = {}
         self._tags: dict[str, tuple[str, int, str, int | None] | None] = {}
         self.heads: dict[str, Origin] = {}
-        self.loggers: dict[str, str] = {}
-        self.plain: dict[str, bool] = {}
+        self.loggers = _LOGGERS
+        self.plain = _PLAIN_LOGGERS
 
     def unwrap(self, raw: str) -> Line:
         """The line without its prefixes."""

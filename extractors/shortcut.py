@@ -3,6 +3,7 @@
 Whatever is unusual of a line is left to the reader, which takes the long way; both come to the same observations.
 """
 
+import re
 from typing import Any
 
 from extractors import kept
@@ -19,7 +20,11 @@ ODD_US = 60 * SECOND_US
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _SUFFIX_ENDS = (b"]", b")")
 """How a line may end that wears Ray's suffix of a repeated one."""
+_SECOND = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_SECOND_OF_DAY = re.compile(r"(\d\d)-(\d\d) (\d\d:\d\d:\d\d)")
 _START_LETTERS = frozenset(start[:2] for start in STARTS)
+LEVEL_LIMIT = 10
+"""Characters in which a level ends."""
 Head = tuple[int, int, int, Origin]
 """Where the payload begins, the line's own time, its time in the stream, and who printed it."""
 
@@ -71,21 +76,9 @@ class Shortcut:
             if known is None or (transport_us := clock.time_of_day(raw[1:9])) is None:
                 return None
             origin = known
-        if raw[at : at + 1] == "2":
-            from_us = clock.seconds.get(raw[at : at + 19])
-            end = raw.find(" - ", at + 23, at + HEAD_LIMIT) + 3
-            prefix = raw[at + 19 : at + 20] + raw[at + 23 : end]
-            digits = raw[at + 20 : at + 23]
-            if from_us is None or prefix not in unwrapper.plain or not digits.isdecimal():
-                return None
-            own_us = from_us + int(digits) * 1000
-        else:
-            begin = raw.find(" ", at, at + 10) + 1
-            end = raw.find("] ", begin + 15, begin + HEAD_LIMIT) + 2
-            found = clock.seconds.get(raw[begin : begin + 14])
-            if found is None or raw[at:begin] + raw[begin + 14 : end] not in unwrapper.plain:
-                return None
-            own_us = found
+        own_us, end = self._dated(raw, at) if raw[at : at + 1] == "2" else self._dated_by_day(raw, at)
+        if own_us is None:
+            return None
         if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
             return None
         if transport_us is None:
@@ -95,6 +88,31 @@ class Shortcut:
             return None
         clock.settle(transport_us, own_us)
         return end, own_us, transport_us, origin
+
+    def _dated(self, raw: str, at: int) -> tuple[int | None, int]:
+        """The time of loguru's prefix, which begins at a place, and where it ends."""
+        unwrapper = self._unwrapper
+        clock, second, digits = unwrapper.clock, raw[at : at + 19], raw[at + 20 : at + 23]
+        end = raw.find(" - ", at + 23, at + HEAD_LIMIT) + 3
+        if raw[at + 19 : at + 20] + raw[at + 23 : end] not in unwrapper.plain or not digits.isdecimal():
+            return None, 0
+        own_us = clock.seconds.get(second)
+        if own_us is None and _SECOND.fullmatch(second):
+            own_us = clock.full(second)
+        return (None if own_us is None else own_us + int(digits) * 1000), end
+
+    def _dated_by_day(self, raw: str, at: int) -> tuple[int | None, int]:
+        """The time of vLLM's prefix, which begins at a place, and where it ends."""
+        unwrapper = self._unwrapper
+        begin = raw.find(" ", at, at + LEVEL_LIMIT) + 1
+        end = raw.find("] ", begin + 15, begin + HEAD_LIMIT) + 2
+        if raw[at:begin] + raw[begin + 14 : end] not in unwrapper.plain:
+            return None, 0
+        clock, second = unwrapper.clock, raw[begin : begin + 14]
+        own_us = clock.seconds.get(second)
+        if own_us is None and (found := _SECOND_OF_DAY.fullmatch(second)):
+            own_us = clock.month_day(int(found[1]), int(found[2]), found[3])
+        return own_us, end
 
 
 def _asked(patterns: tuple[Pattern, ...], text: str) -> tuple[Any, str]:
