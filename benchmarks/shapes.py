@@ -3,7 +3,7 @@
     python -m benchmarks.shapes SHAPE [--runs 5] [--keep FOLDER]
 
 small   100 KB of log: start-up
-files   5,000 small Ray worker files, against one file that holds the same bytes
+files   5,000 Ray worker files, 1 GB together, against one file that holds the same bytes
 faults  50,000 lines, each of them a recognised error
 nccl    200,000 lines of communicators of 10,000 ranks that come up
 sparse  three days with a line every 10 s: views and judging
@@ -23,7 +23,8 @@ from benchmarks.finelog import START, prefix, write_polls
 from benchmarks.run import Cost, measured, replay
 
 WORKERS = 5_000
-LINES_A_WORKER = 40
+LINES_A_WORKER = 1_500
+SAID_EVERY = 100
 FAULTS = 50_000
 INITS = 200_000
 RANKS = 10_000
@@ -59,21 +60,22 @@ def small(folder: Path) -> list[Path]:
 
 
 def files(folder: Path) -> list[Path]:
-    """The same lines of 5,000 workers, one file each, and all in one file."""
+    """The same lines of 5,000 workers, one file each, and all in one file. One line in a hundred says something."""
     many, one = folder / "many", folder / "one"
-    together: list[str] = []
-    for worker in range(WORKERS):
-        begin = START + timedelta(seconds=worker % 600)
-        moments = [begin + timedelta(seconds=60 * number) for number in range(LINES_A_WORKER)]
-        lines = [_worker_line(number, at) for number, at in enumerate(moments)]
-        node = (
-            many / "ray_session_logs" / f"rank{worker % 16}-node-{worker % 16}" / "session_2026-07-01_06-00-00_000001_1"
-        )
-        _write(node / "logs" / f"worker-{worker:056x}-01000000-{1000 + worker}.err", lines)
-        together += lines
-    together.sort(key=lambda line: line[:23])
-    _write(one / "ray_session_logs" / "rank0-node-0" / "logs" / f"worker-{0:056x}-01000000-1000.err", together)
-    until = START + timedelta(minutes=LINES_A_WORKER + 10)
+    together = one / "ray_session_logs" / "rank0-node-0" / "logs" / f"worker-{0:056x}-01000000-1000.err"
+    together.parent.mkdir(parents=True)
+    with together.open("w", encoding="utf-8") as log:
+        for worker in range(WORKERS):
+            node = f"rank{worker % 16}-node-{worker % 16}/session_2026-07-01_06-00-00_000001_1/logs"
+            name = f"worker-{worker:056x}-01000000-{1000 + worker}.err"
+            lines = [_worker_line(number, START + timedelta(seconds=4 * number)) for number in range(LINES_A_WORKER)]
+            _write(many / "ray_session_logs" / node / name, lines)
+            span = LINES_A_WORKER / WORKERS * 4
+            log.writelines(
+                _worker_line(number, START + timedelta(seconds=worker * span + number * span / LINES_A_WORKER))
+                for number in range(LINES_A_WORKER)
+            )
+    until = START + timedelta(seconds=4 * LINES_A_WORKER)
     for capture in (many, one):
         _write(capture / "finelog.log", [f"{prefix(START)}starting\n"])
         write_polls(capture, until)
@@ -81,9 +83,12 @@ def files(folder: Path) -> list[Path]:
 
 
 def _worker_line(number: int, at: datetime) -> str:
-    if number % 10:
-        return f"{_stamp(at)} | DEBUG    | harbor.agents.terminus_2:_log:88 - an agent's words, number {number}\n"
+    if number % SAID_EVERY:
+        return f"{_stamp(at)} | DEBUG    | harbor.agents.terminus_2:_log:88 - {_WORDS} {number}\n"
     return f"{_stamp(at)} | INFO     | skyrl_train.trainer:train:227 - Started: 'generate'\n"
+
+
+_WORDS = "an agent's words of what the tests said, and of what it will do about that"
 
 
 FAULT_LINES = (

@@ -1,20 +1,21 @@
 """A recorded capture as the beats of one job: its files read, its polls and trials opened, all merged in order."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from dataflow.blocks import LineCut, block_bytes_of, blocks
+from dataflow.blocks import BLOCK_BYTES, LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
 from dataflow.homes import home_of_failure
 from dataflow.merge import ACTOR_KINDS, Merge, Run, Stream, beats
 from dataflow.notes import LogNotes
-from dataflow.opened import READ_BYTES
+from dataflow.opened import READ_BYTES, STDIN
 from dataflow.outcome import Halted, Outcome
 from dataflow.polls import poll_observations, recorded_at
-from dataflow.reads import chunks
+from dataflow.reads import Compression, chunks
 from dataflow.skew import measured
 from dataflow.trials import trial_observations
 from extractors.clocks import MONTH_US, parse_iso
@@ -65,6 +66,8 @@ class ReplayFeed:
     def _streams(self, outcome: Outcome) -> Iterator[Stream]:
         anchor_us = anchor(self.capture)
         skews = self._skews(anchor_us, outcome)
+        small = {source.relative for source in self.capture.sources if _is_small(source)}
+        block_bytes = block_bytes_of(len(self.capture.sources) - len(small))
         found: Iterator[Run]
         for source in self.capture.sources:
             if source.kind is SourceKind.POLL:
@@ -72,7 +75,10 @@ class ReplayFeed:
                 found = ([observation] for observation in polls)
             else:
                 skew = skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
-                found = self._log(source, anchor_us, skew, outcome.go_on)
+                if source.relative in small:
+                    found = _at_once(self._log(source, anchor_us, skew, BLOCK_BYTES, outcome.go_on))
+                else:
+                    found = self._log(source, anchor_us, skew, block_bytes, outcome.go_on)
             yield Stream(source.rank, source.kind, self._kept(source.relative, source.kind, found, outcome))
         for trials in self.capture.trials:
             ends = trial_observations(trials, self.notes, anchor_us, go_on=outcome.go_on)
@@ -111,11 +117,12 @@ class ReplayFeed:
             self.notes.append(f"{relative}: {why}")
             yield observed(SourceFailed(home_of_failure(relative), why), "source_failed", relative, at_us)
 
-    def _log(self, source: Source, anchor_us: int, skew: Skew, go_on: Callable[[], None]) -> Iterator[Run]:
+    def _log(
+        self, source: Source, anchor_us: int, skew: Skew, block_bytes: int, go_on: Callable[[], None]
+    ) -> Iterator[Run]:
         reader = Reader(source.relative, source.origin, source.writer.session_start_us or anchor_us, skew=skew)
         notes = LogNotes(source.relative, self.notes)
         last: Block | None = None
-        block_bytes = block_bytes_of(len(self.capture.sources))
         for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=reader.newlines_of):
             go_on()
             if isinstance(piece, Block):
@@ -133,6 +140,21 @@ class ReplayFeed:
                 found = notes.heard(reader.end())
                 notes.end(last)
                 yield [*found, _ended(source.relative, reader, piece, last)]
+
+
+def _is_small(source: Source) -> bool:
+    """Whether a file's bytes fit into one block."""
+    if source.stream is not None or source.compression is not Compression.NONE or source.path == STDIN:
+        return False
+    try:
+        return os.stat(source.path).st_size <= BLOCK_BYTES
+    except OSError:
+        return False
+
+
+def _at_once(runs: Iterator[Run]) -> Iterator[Run]:
+    """What a small file says as one run. Thousands of open files cost more than what was read in them."""
+    yield [observation for run in runs for observation in run]
 
 
 def observed(signal: object, name: str, source: str, at_us: int) -> Observation:

@@ -35,7 +35,9 @@ _FORWARDED = re.compile(rb"^\[[^\n]{0,600}?[( ]pid=(\d{1,10})[^)\n]{0,80}\)(?:\x
 _CLOCK = re.compile(rb"\d\d(?:\d\d)?-\d\d(?:-\d\d)?[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?|\[[IWEF]\d{3,4} \d\d:\d\d:\d\d\.\d+")
 _DRESSING = re.compile(rb"\x1b\[[0-9;]*m")
 
-Spoken = dict[tuple[int, bytes], list[str]]
+Key = tuple[int, bytes]
+"""The process that a line is of, and what it says without its clock."""
+Spoken = dict[Key, list[str]]
 """Dated lines of a node's files, by pid and the text without its clock."""
 Pair = tuple[int, int, list[int]]
 """A line's transport time and its settled time in the aggregated log, and the times that its node gives to it."""
@@ -45,11 +47,13 @@ def measured(sources: Sequence[Source], anchor_us: int) -> dict[str, Skew]:
     """The skew of each node (by the host of its files) whose clock differs. A node without common lines goes with the
     others where they all agree."""
     hosts = _by_host(sources)
-    nodes = {host: _spoken(files) for host, files in hosts.items()}
+    aggregated = [source for source in sources if source.kind is SourceKind.AGGREGATED and source.stream is None]
+    forwarded = [_forwarded(source) for source in aggregated if hosts]
+    wanted = {key for lines in forwarded for key, _ in lines}
+    nodes = {host: _spoken(files, wanted) for host, files in hosts.items()}
     pairs: dict[str, list[Pair]] = {host: [] for host in nodes}
-    for source in sources:
-        if source.kind is SourceKind.AGGREGATED and source.stream is None and nodes:
-            _pair(source, nodes, anchor_us, pairs)
+    for lines in forwarded:
+        _pair(lines, nodes, anchor_us, pairs)
     found = {host: skew for host, lines in pairs.items() if (skew := _skew(lines)) is not None}
     found |= dict.fromkeys(hosts.keys() - found.keys(), _common(list(found.values())))
     return {host: found[host] for host in sorted(found) if found[host] != NO_SKEW}
@@ -69,26 +73,40 @@ def _by_host(sources: Iterable[Source]) -> dict[str, list[Source]]:
     return hosts
 
 
-def _spoken(files: list[Source]) -> Spoken:
+def _forwarded(source: Source) -> list[tuple[Key, bytes]]:
+    """The lines of actors at the ends of an aggregated log."""
+    return [
+        ((int(found[1]), _text(found[2]) or b""), found[0])
+        for part in _ends(source, _AGGREGATED_BYTES)
+        for found in _FORWARDED.finditer(part)
+    ]
+
+
+def _spoken(files: list[Source], wanted: set[Key]) -> Spoken:
+    """Which of the forwarded lines stand at the ends of a node's files, where their text is not commonplace."""
     spoken: Spoken = {}
-    for source in files[:_FILES_A_NODE]:
+    pids = {pid for pid, _ in wanted}
+    for source in [source for source in files if source.writer.pid in pids][:_FILES_A_NODE]:
         for line in (line for part in _ends(source, _ACTOR_BYTES) for line in part.splitlines()):
             text = _text(line)
-            kept = [] if text is None else spoken.setdefault((source.writer.pid, text), [])
+            if text is None or (key := (source.writer.pid, text)) not in wanted:
+                continue
+            kept = spoken.setdefault(key, [])
             if len(kept) <= SAME_TEXT_MOST:
                 kept.append(line.decode("utf-8", "replace"))
     return {key: lines for key, lines in spoken.items() if len(lines) <= SAME_TEXT_MOST}
 
 
-def _pair(source: Source, nodes: dict[str, Spoken], anchor_us: int, pairs: dict[str, list[Pair]]) -> None:
+def _pair(
+    lines: list[tuple[Key, bytes]], nodes: dict[str, Spoken], anchor_us: int, pairs: dict[str, list[Pair]]
+) -> None:
     """Gathers, by node, the forwarded lines that it has too."""
     transport = Unwrapper(Clock(anchor_us), NOWHERE)
-    for found in (found for part in _ends(source, _AGGREGATED_BYTES) for found in _FORWARDED.finditer(part)):
-        key = (int(found[1]), _text(found[2]) or b"")
+    for key, raw in lines:
         for host in (host for host, spoken in nodes.items() if key in spoken and len(pairs[host]) < PAIRS_ENOUGH):
-            line = transport.unwrap(found[0].decode("utf-8", "replace"))
+            line = transport.unwrap(raw.decode("utf-8", "replace"))
             own = Unwrapper(Clock(anchor_us), NOWHERE)
-            times = [at_us for raw in nodes[host][key] if (at_us := own.unwrap(raw).at_us) is not None]
+            times = [at_us for said in nodes[host][key] if (at_us := own.unwrap(said).at_us) is not None]
             if line.transport_us is not None and line.at_us is not None and times:
                 pairs[host].append((line.transport_us, line.at_us, times))
 

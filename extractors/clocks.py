@@ -4,6 +4,7 @@ A node's local time is taken for UTC unless the transport's own prefix, which is
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 SECOND_US = 1_000_000
 HOUR_US = 3_600 * SECOND_US
@@ -18,6 +19,7 @@ LATEST_US = 4_102_444_800 * SECOND_US
 CACHE_LIMIT = 65_536
 
 
+@lru_cache(maxsize=CACHE_LIMIT)
 def parse_iso(text: str) -> int | None:
     """Microseconds of an ISO 8601 time (`Z`, an offset, or naive taken as UTC), None where it is none, or one outside
     of 1970–2100."""
