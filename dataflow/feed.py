@@ -167,10 +167,12 @@ def _ended(source: str, reader: Reader, ended: SourceEnded, last: Block | None) 
     signal = SourceEnded(ended.kind, ended.lines, ended.size, reader.unparsed + reader.torn, ended.complete, ended.gap)
     if last is None:
         return observed(signal, "source_ended", source, reader.time_of(""))
-    start = last.data.rstrip(b"\n").rfind(b"\n") + 1
-    raw = last.data[start:].rstrip(b"\n").decode("utf-8", "replace")
+    said = last.data.rstrip(b"\n")
+    start = said.rfind(b"\n") + 1
+    raw = said[start:].decode("utf-8", "replace")
     at_us = reader.time_of(raw)
-    line = last.line + last.data.count(b"\n", 0, start)
+    blank = len(last.data) - len(said) - 1
+    line = ended.lines - max(0, blank) if said else last.line
     evidence = Evidence("source_ended", source, line, last.offset + start, reader.unwrapper.clock.newest_us, quote(raw))
     return Observation(signal, evidence, at_us, "source_ended")
 

@@ -16,6 +16,8 @@ Run = list[Observation]
 BEAT_US = int(BEAT * SECOND_US)
 PART = 4096
 """Observations that a beat holds at most: a log of hundreds of lines a millisecond must not be held in memory."""
+SHORT = 64
+"""Thousands of files that speak in turn give runs of a line or two."""
 ACTOR_KINDS = (SourceKind.ACTOR, SourceKind.DAEMON)
 """Sources whose node's clock may run ahead: they don't move the job's end beyond its other sources."""
 _NEVER = (1 << 63, 0)
@@ -74,15 +76,25 @@ class Merge:
     _running: int = field(default=0)
 
     def __iter__(self) -> Iterator[Run]:
-        """All observations in order, in runs of one stream: what a run costs, its observations don't."""
+        """All observations in order, in runs: what a run costs, its observations don't. Short ones are put together."""
         self._running = sum(stream.kind not in ACTOR_KINDS for stream in self.streams)
         heads: list[tuple[int, int, _Head]] = []
         for number, stream in enumerate(self.streams):
             self._wait(heads, number, _Head(stream.kind, iter(stream.runs)))
+        together: Run = []
         while heads:
             _, number, head = heappop(heads)
-            yield self._held(head.kind, head.taken(number, heads[0][:2] if heads else _NEVER))
+            run = self._held(head.kind, head.taken(number, heads[0][:2] if heads else _NEVER))
+            if together or len(run) < SHORT:
+                together += run
+            else:
+                yield run
+            if len(together) >= SHORT:
+                yield together
+                together = []
             self._wait(heads, number, head)
+        if together:
+            yield together
 
     def _wait(self, heads: list[tuple[int, int, _Head]], number: int, head: _Head) -> None:
         if head.stands():

@@ -84,7 +84,7 @@ class Bar(msgspec.Struct):
 class _Heard(msgspec.Struct):
     key: str
     own_us: int
-    sources: list[str]
+    sources: dict[str, bool]
 
 
 class Echoes(msgspec.Struct):
@@ -100,9 +100,9 @@ class Echoes(msgspec.Struct):
             if line.key != key or source in line.sources:
                 continue
             if abs(line.own_us - at_us) <= ECHO_SECONDS * SECOND_US:
-                line.sources.append(source)
+                line.sources[source] = True
                 return True
-        self.heard.append(_Heard(key, at_us, [source]))
+        self.heard.append(_Heard(key, at_us, {source: True}))
         if len(self.heard) > self.KEPT:
             del self.heard[0]
         return False

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
+import pytest
+
 from dataflow.merge import BEAT_US, PART, Merge, Stream, beats
 from extractors.record import Beat, Observation, SourceKind
 from extractors.signal import BringUp
@@ -84,6 +86,12 @@ def test_a_beat_of_very_many_lines_goes_in_parts_and_is_judged_once() -> None:
     assert [(beat.partial, len(beat.observations)) for beat in found] == [(True, PART), (True, PART), (False, 1)]
 
 
-def test_a_run_is_cut_where_another_files_line_comes_between() -> None:
+def test_a_run_is_cut_where_another_files_line_comes_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dataflow.merge.SHORT", 1)
     streams = merged((SourceKind.AGGREGATED, seen("a", 1, 2, 2, 5)), (SourceKind.POLL, seen("b", 2, 3)))
     assert [what(iter(run)) for run in streams] == [["a 1", "a 2", "a 2"], ["b 2", "b 3"], ["a 5"]]
+
+
+def test_short_runs_of_files_that_speak_in_turn_are_put_together() -> None:
+    streams = merged((SourceKind.AGGREGATED, seen("a", 1, 2, 2, 5)), (SourceKind.POLL, seen("b", 2, 3)))
+    assert [what(iter(run)) for run in streams] == [["a 1", "a 2", "a 2", "b 2", "b 3", "a 5"]]
