@@ -1,19 +1,21 @@
-"""The short way for the lines that most signals stand on: one hint, no joining, prefixes that were read before.
+"""The short way for the lines that most signals stand on: one message, no joining, prefixes that were read before.
 
 Whatever is unusual of a line is left to the reader, which takes the long way; both come to the same observations.
 """
 
 import re
+import string
 from typing import Any
 
 from extractors import kept
 from extractors.clocks import SECOND_US
+from extractors.gluing import glued_messages
 from extractors.joining import STARTS
-from extractors.layers import HEAD_LIMIT, Unwrapper
+from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
 from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT
 from extractors.record import Evidence, Observation, Origin
-from extractors.scanner import Hit, Lines, Scanned
+from extractors.scanner import Hit, Lines, Scanned, hints_until
 
 ODD_US = 60 * SECOND_US
 """A line whose own time is so far before the stream's takes the long way, on which that is told."""
@@ -22,6 +24,8 @@ _SUFFIX_ENDS = (b"]", b")")
 """How a line may end that wears Ray's suffix of a repeated one."""
 _SECOND = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _SECOND_OF_DAY = re.compile(r"(\d\d)-(\d\d) (\d\d:\d\d:\d\d)")
+_BARE = frozenset("ABGHJKLMNOPQRSTUVXYZ" + string.ascii_lowercase)
+"""First letters of messages without a prefix: no speaker's begins with them."""
 _START_LETTERS = frozenset(start[:2] for start in STARTS)
 LEVEL_LIMIT = 10
 """Characters in which a level ends."""
@@ -37,6 +41,7 @@ class Shortcut:
         self._unwrapper = unwrapper
         self._ahead_us = ahead_us
         self._plain = scanned.plain
+        self._known: dict[tuple[int, ...], tuple[Pattern, ...]] = {}
 
     def read(self, lines: Lines, hits: list[Hit], at: int, out: list[Observation]) -> int:
         """Observes the lines of the hits from `at` on, up to one that must go the long way. Gives that one's hit."""
@@ -46,23 +51,40 @@ class Shortcut:
             patterns = plain[hint]
             if patterns is None:
                 break
-            start, end = data.rfind(b"\n", 0, end_of_hit) + 1, data.find(b"\n", end_of_hit)
-            if end - start > QUOTE_LIMIT or end < 0 or (at + 1 < every and hits[at + 1][0] <= end):
+            start, end, beyond = data.rfind(b"\n", 0, end_of_hit) + 1, data.find(b"\n", end_of_hit), at + 1
+            if end - start > QUOTE_LIMIT or end < 0:
                 break
+            if beyond < every and hits[beyond][0] <= end:
+                hints, beyond = hints_until(hits, at, end)
+                patterns = self._of_several(tuple(dict.fromkeys(hints)))
             line = data[start:end]
             if line.translate(None, _PRINTABLE) or line.endswith(_SUFFIX_ENDS):
                 break
             raw = line.decode()
             head = head_of(raw)
-            if head is None:
+            if head is None or patterns is None:
                 break
-            signal, name = _asked(patterns, raw[head[0] :])
+            text = raw[head[0] :]
+            if beyond - at > 1 and len(glued_messages(text)) > 1:
+                break
+            signal, name = _asked(patterns, text)
             if signal is None:
                 break
             evidence = Evidence(name, self._source, lines.number_at(start), base + start, head[1], raw)
             out.append(Observation(signal, evidence, head[2], name, head[3]))
-            at += 1
+            at = beyond
         return at
+
+    def _of_several(self, hints: tuple[int, ...]) -> tuple[Pattern, ...] | None:
+        """The patterns that speak for several hints of one line."""
+        known = self._known.get(hints)
+        if known is None:
+            found = [self._plain[hint] for hint in hints]
+            if any(patterns is None for patterns in found):
+                return None
+            every = {pattern.name: pattern for patterns in found for pattern in patterns or ()}
+            known = self._known[hints] = tuple(every.values())
+        return known
 
     def _head(self, raw: str) -> Head | None:
         """What the prefixes of a line say, all of whose words but the clocks were read before; None where they were
@@ -78,16 +100,17 @@ class Shortcut:
             origin = known
         own_us, end = self._dated(raw, at) if raw[at : at + 1] == "2" else self._dated_by_day(raw, at)
         if own_us is None:
+            end = at
+            if transport_us is None or raw[at : at + 1] not in _BARE or raw.find("] ", at + 20, at + TAG_LIMIT) > 0:
+                return None
+        elif transport_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
             return None
         if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
             return None
-        if transport_us is None:
-            settled_us = clock.settle(None, own_us) or own_us
-            return end, settled_us, settled_us - self._ahead_us, origin
-        if not -ODD_US < own_us - transport_us < ODD_US:
+        settled_us = clock.settle(transport_us, own_us)
+        if settled_us is None:
             return None
-        clock.settle(transport_us, own_us)
-        return end, own_us, transport_us, origin
+        return end, settled_us, settled_us - self._ahead_us if transport_us is None else transport_us, origin
 
     def _dated(self, raw: str, at: int) -> tuple[int | None, int]:
         """The time of loguru's prefix, which begins at a place, and where it ends."""
