@@ -14,8 +14,8 @@ from tests.scenarios import polling, scenes, speakers
 from tests.scenarios.scenario import Entry, Scenario, ScenarioError
 from tests.scenarios.speakers import Cue, Speaks
 
-STARTED = datetime(2026, 3, 14, 7, 50)
-"""Scenarios begin at about 08:00; Ray's sessions at 07:54."""
+STARTED = datetime(2026, 3, 14, 7, 56)
+"""Scenarios begin at 08:00, when Ray's sessions do."""
 MIDNIGHT = STARTED.hour * 3600.0 + STARTED.minute * 60.0
 SPEAKERS: Mapping[str, Speaks] = {**speakers.SPEAKERS, **scenes.SPEAKERS, **polling.SPEAKERS}
 LEFT_OUT = {"ray logs": "ray_session_logs/", "aggregated log": "finelog.log", "job.toml": "job.toml"}

@@ -82,9 +82,10 @@ def _shut_down(run: Run, cue: Cue, found: re.Match[str], said: Settings) -> None
 
 
 def _rest_is_well(run: Run, cue: Cue, found: re.Match[str], said: Settings) -> None:
-    """What gates B and C ask for, in good order until the given time: cards, engines at work, a rewarded trial."""
+    """What gates B and C ask for, in good order until the given time: cards, engines at work, a trial that earns its
+    reward within the first minute."""
     assert cue.until is not None, "the rest is well until when?"
-    trial(run, 0, cue.at, 1.0)
+    trial(run, 0, cue.at + 50, 1.0, took=50)
     serve(run, cue.at, cue.until, lambda: busy(run, 40))
     at = cue.at
     while at <= cue.until - 4:
