@@ -118,7 +118,7 @@ _OWN: dict[str, Callable[[Run, Cue], None]] = {
 
 
 def _trial(run: Run, cue: Cue, found: re.Match[str]) -> None:
-    """`reward=0`, `unscored`, `starts`, `add-tests error`, `401`, `raises DaytonaError: no runner`."""
+    """`reward=0`, `unscored`, either with `took=50` seconds, `starts`, `add-tests error`, `401`, `raises DaytonaError: no runner`."""
     number = int(found["number"])
     words, said = settings(cue.text) if "raises" not in cue.text else (cue.text, {})
     if words == "starts":
@@ -131,7 +131,8 @@ def _trial(run: Run, cue: Cue, found: re.Match[str]) -> None:
             run, number, cue.at, None, Failure(kind, "harbor.trial", message, '  File "/opt/harbor/trial.py", line 9')
         )
     else:
-        trial(run, number, cue.at, float(said["reward"]) if "reward" in said else None)
+        took = float(said["took"]) if "took" in said else None
+        trial(run, number, cue.at, float(said["reward"]) if "reward" in said else None, took=took)
 
 
 _FAILURES = {"add-tests error": ADD_TESTS, "401": REFUSED_401}

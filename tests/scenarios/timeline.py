@@ -96,7 +96,7 @@ _TOLD: dict[str, Callable[[Json], str]] = {
     "step": _step,
     "cascade": _cascade,
     "duty": _duty,
-    "stage": lambda record: str(record["stage"]),
+    "stage": lambda record: f"stage={record['stage']}",
 }
 """What a header line `tells:` adds to the lines."""
 
