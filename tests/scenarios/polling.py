@@ -25,7 +25,7 @@ def _commands(run: Run) -> dict[str, tuple[str, list[str]]]:
     kubectl = ["kubectl", "-n", "iris"]
     return {
         "state": ("state", ["iris_ops.py", run.job, "--once", "--json"]),
-        "slurm": ("state", ["sacct", "-j", "48211", "-P", "--format=JobID,State,ExitCode"]),
+        "slurm": ("state", ["scontrol", "show", "job", "-o", "48211"]),
         "pods": ("pods", [*kubectl, "get", "pods", "-l", f"iris-job={run.slug}", "-o", "wide"]),
         "gpus": ("gpu", polls.inside(run, run.pod(0), *polls.SMI)),
         "procs": ("procs", polls.inside(run, run.pod(2), *processes.PS)),
@@ -53,6 +53,16 @@ def _state(run: Run, cue: Cue) -> None:
     word, said = settings(cue.text)
     numbers = {key: int(value) for key, value in said.items() if key != "error"}
     polls.state(run, cue.at, word, error=said.get("error", ""), **numbers)
+
+
+def _slurm(run: Run, cue: Cue) -> None:
+    """`RUNNING restarts=1`, `TIMEOUT reason=TimeLimit exit=0:15`, as scontrol prints a job."""
+    word, said = settings(cue.text)
+    row = (
+        f"JobId=48211 JobName=rl-scenario UserId=mira(4711) JobState={word} Reason={said.get('reason', 'None')}"
+        f" Requeue=1 Restarts={said.get('restarts', '0')} ExitCode={said.get('exit', '0:0')} NumNodes=4\n"
+    )
+    record(run, cue.at, *_commands(run)["slurm"], Answer(row))
 
 
 def _pods(run: Run, cue: Cue) -> None:
@@ -109,6 +119,7 @@ def _sync(run: Run, cue: Cue) -> None:
 
 _OWN: dict[str, Callable[[Run, Cue], None]] = {
     "state": _state,
+    "slurm": _slurm,
     "pods": _pods,
     "gpus": _gpus,
     "procs": _procs,
