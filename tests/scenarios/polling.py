@@ -129,7 +129,7 @@ _OWN: dict[str, Callable[[Run, Cue], None]] = {
 
 
 def _trial(run: Run, cue: Cue, found: re.Match[str]) -> None:
-    """`reward=0`, `unscored`, either with `took=50` seconds, `starts`, `add-tests error`, `401`, `raises DaytonaError: no runner`."""
+    """`reward=0`, `unscored`, both with `took=50` seconds; `starts`, `401`, `raises DaytonaError: no runner`."""
     number = int(found["number"])
     words, said = settings(cue.text) if "raises" not in cue.text else (cue.text, {})
     if words == "starts":
