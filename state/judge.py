@@ -32,7 +32,8 @@ TOGETHER_US = int(30 * SECOND_US)
 
 class Judge(msgspec.Struct):
     """What was last said of a job. heartbeat_us is None where no heartbeat is asked for; erring says since when a gate,
-    or the verdict, has been an ERROR; weighed_us when the job was last judged.
+    or the verdict, has been an ERROR; weighed_us when the job was last judged. stood is each gate's last condition before
+    it was N/A.
 
     waiting are the cases of quiet beats since then. They are judged, in order, when the next case after them gives
     another answer, so that an answer that only time changes bears the time of its own beat. They are no part of a
@@ -45,6 +46,7 @@ class Judge(msgspec.Struct):
     erring: dict[str, int] = {}
     said_us: int | None = None
     gates: dict[str, tuple[str, str, str]] = {}
+    stood: dict[str, str] = {}
     verdict: tuple[str, str, str] | None = None
     weighed_us: int = 0
     waiting: list[Any] = []
@@ -90,7 +92,7 @@ class Judge(msgspec.Struct):
         says = self._verdict_changed(come, case) or final or self._heartbeat_due(case.now_us)
         if not changed and not says:
             return []
-        verdict = worded(case, come)
+        verdict = worded(case, come, self.stood)
         records = [gate_record(case, letter, verdict.rulings[letter], str(verdict.stage)) for letter in changed]
         if says:
             records.append(verdict_record(case, verdict, final))
@@ -103,6 +105,8 @@ class Judge(msgspec.Struct):
         ripe = self._ripe(letter, come.rulings[letter].status is Status.ERROR, before is None, case.now_us)
         if before == now or not (ripe or final):
             return False
+        if before is not None and before[0] != Status.NOT_APPLICABLE:
+            self.stood[letter] = before[1]
         self.gates[letter] = now
         return True
 

@@ -1,5 +1,6 @@
 """The verdict: a decision in words, with its confidence, next steps and what would flip it (GATES, The verdict)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -53,8 +54,8 @@ def judge(case: Case) -> Verdict:
     return worded(case, decided(case))
 
 
-def worded(case: Case, come: Decided) -> Verdict:
-    """The ruling with everything that a supervisor needs to act on it."""
+def worded(case: Case, come: Decided, stood: Mapping[str, str] | None = None) -> Verdict:
+    """The ruling with everything that a supervisor needs to act on it. stood is each gate's condition before this."""
     decision, deciding, rulings, cause, over = come.decision, come.deciding, come.rulings, come.cause, come.over
     return Verdict(
         decision,
@@ -64,7 +65,7 @@ def worded(case: Case, come: Decided) -> Verdict:
         deciding,
         {letter: _with_skipped(case, letter, ruling) for letter, ruling in rulings.items()},
         cause,
-        _reasoning(case, decision, deciding, rulings, cause),
+        _reasoning(case, decision, deciding, rulings, cause, stood or {}),
         _next_steps(case, decision, deciding, rulings, cause, over),
         None if over is not None else _flip(case, decision, deciding, rulings),
     )
@@ -107,9 +108,15 @@ def _young_recovery(case: Case) -> bool:
 
 
 def _reasoning(
-    case: Case, decision: Decision, deciding: str, rulings: dict[str, Ruling], cause: NamedCause | None
+    case: Case,
+    decision: Decision,
+    deciding: str,
+    rulings: dict[str, Ruling],
+    cause: NamedCause | None,
+    stood: Mapping[str, str],
 ) -> str:
-    """Two to four sentences: what decided, what the other gates say, the first cause, the ledger."""
+    """Two to four sentences: what decided, what the other gates say (of a job that is over: last said), the first
+    cause, the ledger."""
     sentences = []
     if deciding == "restarts":
         ledger = case.restarts
@@ -126,11 +133,19 @@ def _reasoning(
     ]
     if others:
         sentences.append("; ".join(others))
+    if last := _last_words(rulings, stood):
+        sentences.append(last)
     if decision is Decision.NO_KILL and deciding == "D":
         sentences.append("Gate D is advisory: watch the dynamics closely")
     elif rulings["D"].status is Status.PASS and rulings["D"].condition != "INSUFFICIENT":
         sentences.append(rulings["D"].reason)
     return " ".join(_sentence(text) for text in sentences[:4])
+
+
+def _last_words(rulings: dict[str, Ruling], stood: Mapping[str, str]) -> str:
+    """What the gates that are N/A now said before: `Before, gate B was TRAINING, gate C LEARNING`."""
+    over = [letter for letter, ruling in rulings.items() if ruling.status is Status.NOT_APPLICABLE and letter in stood]
+    return "Before, " + ", ".join(f"gate {letter} was {stood[letter]}" for letter in over) if over else ""
 
 
 def _cause_words(cause: NamedCause, title: str, said: str) -> str:
