@@ -32,8 +32,8 @@ TOGETHER_US = int(30 * SECOND_US)
 
 class Judge(msgspec.Struct):
     """What was last said of a job. heartbeat_us is None where no heartbeat is asked for; erring says since when a gate,
-    or the verdict, has been an ERROR; weighed_us when the job was last judged. stood is each gate's last condition before
-    it was N/A.
+    or the verdict, has been an ERROR; stood is each gate's condition before its newest; weighed_us when the job was
+    last judged.
 
     waiting are the cases of quiet beats since then. They are judged, in order, when the next case after them gives
     another answer, so that an answer that only time changes bears the time of its own beat. They are no part of a
