@@ -14,11 +14,12 @@ from extractors.trainer import BufferProgress
 from extractors.vllm import EngineLoad
 from state.case import Case
 from state.decision import Decided, Decision, decided
+from state.flips import FlipSignal, fired
 from state.gate import Status
 from state.policy import MINUTE, SECOND_US
 from state.report import gate_record, verdict_record
 from state.track import Views
-from state.verdict import worded
+from state.verdict import SaidBefore, worded
 
 FIRST_ERROR_US = int(10 * MINUTE * SECOND_US)
 LATER_ERROR_US = int(MINUTE * SECOND_US)
@@ -32,7 +33,8 @@ TOGETHER_US = int(30 * SECOND_US)
 
 class Judge(msgspec.Struct):
     """What was last said of a job. heartbeat_us is None where no heartbeat is asked for; erring says since when a gate,
-    or the verdict, has been an ERROR; weighed_us when the job was last judged.
+    or the verdict, has been an ERROR; stood is each gate's condition before its newest; flip what the newest verdict
+    said would change it; weighed_us when the job was last judged.
 
     waiting are the cases of quiet beats since then. They are judged, in order, when the next case after them gives
     another answer, so that an answer that only time changes bears the time of its own beat. They are no part of a
@@ -45,7 +47,9 @@ class Judge(msgspec.Struct):
     erring: dict[str, int] = {}
     said_us: int | None = None
     gates: dict[str, tuple[str, str, str]] = {}
+    stood: dict[str, str] = {}
     verdict: tuple[str, str, str] | None = None
+    flip: FlipSignal | None = None
     weighed_us: int = 0
     waiting: list[Any] = []
 
@@ -90,12 +94,13 @@ class Judge(msgspec.Struct):
         says = self._verdict_changed(come, case) or final or self._heartbeat_due(case.now_us)
         if not changed and not says:
             return []
-        verdict = worded(case, come)
+        flipped = fired(self.flip, case, come.rulings) if self.flip is not None else ""
+        verdict = worded(case, come, SaidBefore(self.stood, flipped))
         records = [gate_record(case, letter, verdict.rulings[letter], str(verdict.stage)) for letter in changed]
         if says:
             records.append(verdict_record(case, verdict, final))
             self.said_us = case.now_us
-            self.verdict = come.gist
+            self.verdict, self.flip = come.gist, verdict.flip
         return records
 
     def _gate_changed(self, letter: str, come: Decided, case: Case, final: bool) -> bool:
@@ -103,6 +108,8 @@ class Judge(msgspec.Struct):
         ripe = self._ripe(letter, come.rulings[letter].status is Status.ERROR, before is None, case.now_us)
         if before == now or not (ripe or final):
             return False
+        if before is not None and before[0] != Status.NOT_APPLICABLE:
+            self.stood[letter] = before[1]
         self.gates[letter] = now
         return True
 

@@ -101,12 +101,24 @@ class RestartsTracker(ShowingTracker):
         if polled.state is JobState.ABSENT:
             return
         self.seen, self.over = True, polled.state.over
+        self._preempted_before(polled)
         changed = self.state is None or self.state != polled
         self.state, self.state_us, self.state_evidence = polled, observation.at_us, observation.evidence
         self.preempted |= polled.state is JobState.PREEMPTED
         self.timed_out |= polled.state is JobState.TIMED_OUT
         if changed or polled.state.over:
             self.shown = None
+
+    def _preempted_before(self, polled: StatePolled) -> None:
+        """A count of pre-emptions that rose alone since the last poll before this attempt is of the attempt before,
+        whose end the count only now tells."""
+        known, ended = self.state, self.ended[-1] if self.ended else None
+        if known is None or ended is None or (self.state_us or 0) > ended.ended_us:
+            return
+        risen = (polled.preemptions or 0) > self.preemptions_before
+        if risen and polled.failures == known.failures and ended.ending is Ending.DIED:
+            self.ended[-1] = msgspec.structs.replace(ended, ending=Ending.EVICTED)
+            self.preemptions_before = polled.preemptions or 0
 
     def _stepped(self, observation: Observation) -> None:
         self._moved(observation)
@@ -203,7 +215,7 @@ class RestartsTracker(ShowingTracker):
 
     def _burned(self, end: AttemptEnd, last: bool) -> bool:
         if end.ending is Ending.TIMED_OUT:
-            return last and not self.progressed
+            return last and (self.over or not self.progressed)
         return end.ending is Ending.DIED
 
     def _unseen_burned(self) -> int:

@@ -112,6 +112,22 @@ def test_pre_emption_is_no_burn():
     assert ledger(*said).burned == 0
 
 
+def test_pre_emption_that_is_counted_after_the_new_attempt_began_is_no_burn():
+    said = [polled(0, "running", preemptions=0), *life(0, begins=1), *life(1, begins=600)]
+    assert ledger(*said).burned == 1
+    assert ledger(*said, polled(700, "running", preemptions=1)).burned == 0
+
+
+def test_pre_emption_within_an_attempt_says_nothing_of_the_one_before():
+    said = [polled(0, "running", preemptions=0), *life(0, begins=1, dies_of=SHAPE), *life(1, begins=600)]
+    counted = [polled(700, "running", preemptions=0), polled(800, "running", preemptions=1)]
+    assert ledger(*said, *counted).burned == 1
+
+
+def test_wall_clock_without_a_successor_is_a_burn():
+    assert ledger(*life(0, begins=0), polled(300, "timed_out")).burned == 1
+
+
 def test_eviction_by_a_signal_from_outside_is_no_burn():
     evicted = Fault("external_signal", "signal 15")
     assert ledger(*life(0, begins=0, dies_of=evicted), *life(1, begins=600)).burned == 0

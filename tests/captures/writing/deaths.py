@@ -12,7 +12,8 @@ def _group(actor: Actor) -> str:
     return f"[PG ID 1 PG GUID 1(mesh_fsdp) Rank {actor.rank}] "
 
 
-def _c10(run: Run, at: float, actor: Actor, message: str, severity: str = "E", line: int = 683) -> None:
+def c10(run: Run, at: float, actor: Actor, message: str, severity: str = "E", line: int = 683) -> None:
+    """A line of torch's own logger, from ProcessGroupNCCL.cpp, with the tag of the rank's process group."""
     head = f"[rank{actor.rank}]:[{run.clock.c10(severity, at)} ProcessGroupNCCL.cpp:{line}] "
     run.say(at, actor, head + _group(actor) + message)
 
@@ -27,9 +28,9 @@ def collective(number: int) -> str:
 
 def watchdog_barks(run: Run, at: float, actor: Actor, number: int = 7714) -> None:
     """The watchdog of one rank reports a timeout, and nothing more."""
-    _c10(run, at, actor, f"Watchdog caught collective operation timeout: {collective(number)}")
+    c10(run, at, actor, f"Watchdog caught collective operation timeout: {collective(number)}")
     status = f"last enqueued work: {number + 2}, last completed work: {number - 1}"
-    _c10(
+    c10(
         run,
         at + 0.01,
         actor,
@@ -41,13 +42,13 @@ def watchdog_barks(run: Run, at: float, actor: Actor, number: int = 7714) -> Non
 def watchdog_aborts(run: Run, at: float, actor: Actor, number: int = 9052) -> None:
     """The whole end of a policy rank: timeout, dump, abort a minute later; survivors lose the store."""
     watchdog_barks(run, at, actor, number)
-    _c10(run, at + 0.1, actor, "First PG on this rank to signal dumping.", line=2573)
-    _c10(run, at + 0.9, actor, "ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1", line=1589)
+    c10(run, at + 0.1, actor, "First PG on this rank to signal dumping.", line=2573)
+    c10(run, at + 0.9, actor, "ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1", line=1589)
     for other in run.policy:
         if other is not actor:
             _survives(run, at + 1.5 + other.rank / 50, other, actor)
     at += 60
-    _c10(
+    c10(
         run,
         at,
         actor,
@@ -55,7 +56,7 @@ def watchdog_aborts(run: Run, at: float, actor: Actor, number: int = 9052) -> No
         " operations might run on corrupted/incomplete data.",
         line=744,
     )
-    _c10(run, at + 0.01, actor, "To avoid data inconsistency, we are taking the entire process down.", line=758)
+    c10(run, at + 0.01, actor, "To avoid data inconsistency, we are taking the entire process down.", line=758)
     run.say(
         at + 0.02,
         actor,
@@ -72,10 +73,10 @@ def watchdog_aborts(run: Run, at: float, actor: Actor, number: int = 9052) -> No
 
 
 def _survives(run: Run, at: float, other: Actor, dead: Actor) -> None:
-    _c10(run, at, other, "Observed flight recorder dump signal from another rank via TCPStore.", line=1806)
+    c10(run, at, other, "Observed flight recorder dump signal from another rank via TCPStore.", line=1806)
     for tick in range(3):
         late = at + 3 + 1.2 * tick
-        _c10(
+        c10(
             run,
             late,
             other,

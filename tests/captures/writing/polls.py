@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tests.captures.writing.run import Run
 
-STATES = {"pending": 1, "running": 3, "succeeded": 4, "failed": 5, "killed": 6}
+STATES = {"absent": 0, "pending": 1, "running": 3, "succeeded": 4, "failed": 5, "killed": 6, "worker_failed": 7}
 SMI = ["nvidia-smi", "--query-gpu=index,utilization.gpu,power.draw,memory.used,memory.total", "--format=csv"]
 NO_CONTAINER = 'error: unable to upgrade connection: container not found ("task")\n'
 
@@ -43,13 +43,22 @@ def inside(run: Run, pod: str, *command: str) -> list[str]:
 
 
 def state(
-    run: Run, at: float, word: str = "running", exit: int = 0, failures: int = 0, pods: int = 4, error: str = ""
+    run: Run,
+    at: float,
+    word: str = "running",
+    exit: int = 0,
+    failures: int = 0,
+    pods: int = 4,
+    error: str = "",
+    preemptions: int = 0,
 ) -> None:
-    """The job's state by `iris_ops.py --once --json`: a human line, then JSON."""
-    over = word not in ("pending", "running")
+    """The job's state by `iris_ops.py --once --json`: a human line, then JSON. `absent` is the tool's word for a job
+    that the controller does not know."""
+    over = word not in ("pending", "running", "absent")
+    source = "absent" if word == "absent" else "summary"
     human = (
-        f"[{run.clock.hour(at)}] {run.job} state={word} ({STATES[word]}) src=summary pods={pods} tasks=0/4"
-        + f" exit={exit} preempts=0"
+        f"[{run.clock.hour(at)}] {run.job} state={word} ({STATES[word]}) src={source} pods={pods} tasks=0/4"
+        + f" exit={exit} preempts={preemptions}"
         + (f" error='{error}'" if error else "")
     )
     body = {
@@ -59,33 +68,34 @@ def state(
         "error": error or None,
         "exit_code": exit,
         "failure_count": failures,
-        "preemption_count": 0,
+        "preemption_count": preemptions,
         "task_count": 4,
         "completed_count": 0,
         "task_state_counts": {word: 4},
         "finished_at_ms": run.clock.epoch(at - 20) * 1000 if over else None,
-        "source": "summary",
+        "source": source,
         "pods_alive": pods,
     }
     answer = Answer(
         f"{human}\n{json.dumps(body, indent=2)}\n",
         f"[watch] TERMINAL: {word}\n" if over else "",
-        1 if word in ("failed", "killed") else 0,
+        1 if word in ("failed", "killed", "worker_failed") else 0,
     )
     record(run, at, "state", ["iris_ops.py", run.job, "--once", "--json"], answer)
 
 
-def pods(run: Run, at: float, statuses: Mapping[int, str] | None = None) -> None:
-    """`kubectl get pods -o wide`; a pod is Running unless `statuses` says otherwise."""
+def pods(run: Run, at: float, statuses: Mapping[int, str] | None = None, gone: bool = False) -> None:
+    """`kubectl get pods -o wide`; a pod is Running unless `statuses` says otherwise. gone: none is left."""
     rows = [("NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE")]
-    for rank in range(4):
+    for rank in () if gone else range(4):
         status = (statuses or {}).get(rank, "Running")
         ready = "1/1" if status == "Running" else "0/1"
         rows.append((run.pod(rank), ready, status, "0", f"{int(at // 60)}m", run.ip(rank), run.nodes[rank]))
     widths = [max(len(row[column]) for row in rows) + 3 for column in range(7)]
     table = "".join("".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)
     command = ["kubectl", "-n", "iris", "get", "pods", "-l", f"iris-job={run.slug}", "-o", "wide"]
-    record(run, at, "pods", command, Answer(table))
+    answer = Answer(stderr="No resources found in iris namespace.\n") if gone else Answer(table)
+    record(run, at, "pods", command, answer)
 
 
 def pods_json(run: Run, at: float, oom_killed: int) -> None:

@@ -30,15 +30,16 @@ def stack(run: Run, at: float, actor: Actor, method: str, frames: tuple[str, ...
         f'Thread {actor.pid} (idle): "MainThread"\n    main_loop (ray/_private/worker.py:963)\n'
         f'Thread {actor.pid + 68} (active): "AsyncIO Thread: default"\n{body}'
     )
-    _dump(run, at, actor, Answer(text))
+    dump(run, at, actor, Answer(text))
 
 
 def stack_refused(run: Run, at: float, actor: Actor) -> None:
     """py-spy without the right to trace."""
-    _dump(run, at, actor, Answer(stderr=REFUSED, exit=1))
+    dump(run, at, actor, Answer(stderr=REFUSED, exit=1))
 
 
-def _dump(run: Run, at: float, actor: Actor, answer: Answer) -> None:
+def dump(run: Run, at: float, actor: Actor, answer: Answer) -> None:
+    """What one call of py-spy for an actor gave."""
     pod = run.pod(actor.node)
     record(run, at, "stacks", inside(run, pod, "py-spy", "dump", "--pid", str(actor.pid)), answer, pod)
 

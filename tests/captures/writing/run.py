@@ -103,6 +103,11 @@ class Run:
             if echo:
                 self.lines.append(Echoed(at, len(self.lines), self.task(0), self._tag(actor), part))
 
+    def echoed(self, at: float, actor: Actor, text: str) -> None:
+        """A line of an actor that reached the driver and not the actor's own file."""
+        for part in text.split("\n"):
+            self.lines.append(Echoed(at, len(self.lines), self.task(0), self._tag(actor), part))
+
     def note(self, at: float, actor: Actor, text: str, stream: str = "err") -> None:
         """A line that stands in the actor's file only."""
         file = self.actor_files[self.worker_file(actor, stream)]

@@ -1,7 +1,7 @@
 """The fully asynchronous trainer: start-up phases, steps, their metrics."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.captures.writing.engines import Load, busy, serve
@@ -161,8 +161,9 @@ def step(
     of: int = 60,
     load: Callable[[], Load] | None = None,
     reward: float = 0.31,
+    changed: Mapping[str, float] | None = None,
 ) -> float:
-    """One whole step; gives its end. load is what engines report while the buffer fills."""
+    """One whole step; gives its end. load is what engines report while the buffer fills, changed are metrics."""
     began = at
     started(run, at, "step", 210)
     at = buffer_fills(run, at + 0.1, pace.wait, load)
@@ -175,7 +176,7 @@ def step(
     at = trains(run, at, pace)
     at = phase(run, at, "sync_weights", pace.sync)
     finished(run, at + 0.1, "step", at - began, 210)
-    mirror(run, at + 0.2, number, pace, at - began, reward)
+    mirror(run, at + 0.2, number, pace, at - began, reward, changed)
     run.log(
         at + 0.3,
         run.entry,
@@ -186,8 +187,16 @@ def step(
     return at + 1
 
 
-def mirror(run: Run, at: float, number: int, pace: Pace, took: float, reward: float) -> None:
-    """The per-step metrics line."""
+def mirror(
+    run: Run,
+    at: float,
+    number: int,
+    pace: Pace,
+    took: float,
+    reward: float,
+    changed: Mapping[str, float] | None = None,
+) -> None:
+    """The per-step metrics line. changed replaces or adds metrics."""
     noise = run.rng.random()
     metrics = {
         "async/discard_rate": 0.0,
@@ -213,7 +222,7 @@ def mirror(run: Run, at: float, number: int, pace: Pace, took: float, reward: fl
         "trainer/global_step": number,
         "vllm/latency_queued_mean": 0.04,
         "vllm/num_engines": len(run.engines),
-    }
+    } | dict(changed or {})
     run.log(
         at,
         run.entry,

@@ -45,11 +45,18 @@ REFUSED_401 = Failure(
 )
 
 
-def trial(run: Run, number: int, ended: float, reward: float | None = 1.0, failure: Failure | None = None) -> None:
-    """One ended trial, 180–260 s long. reward None: never scored."""
+def trial(
+    run: Run,
+    number: int,
+    ended: float,
+    reward: float | None = 1.0,
+    failure: Failure | None = None,
+    took: float | None = None,
+) -> None:
+    """One ended trial, 180–260 s long unless took says else. reward None: never scored."""
     name = f"{TASKS[number % len(TASKS)]}-{number:04d}"
     folder = f"trace_jobs/{name}__{run.hex('trial', number, size=7)}"
-    took = 180 + run.rng.random() * 80
+    took = 180 + run.rng.random() * 80 if took is None else took
     began = ended - took
     turns = 3 + run.rng.randrange(5)
     config = _config(run, name, folder.split("/")[1])

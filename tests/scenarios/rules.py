@@ -1,0 +1,82 @@
+"""The rules of GATES.md by id, each with its sentence in short: what scenarios name in `fires`, `quiet`, `held back`.
+
+Each rule needs one scenario of each proof. open_proofs.txt lists those that no scenario gives yet: it only shrinks.
+"""
+
+RULES: dict[str, str] = {
+    # --- causal roles
+    "roles.advice": "advice printed after an error anchors nothing",
+    "roles.killed": "a bare Killed is no out-of-memory; a kernel line, OOMKilled or a memory-monitor kill confirms one",
+    "roles.watchdog": "a watchdog or store timeout is root where nothing earlier explains it, else cascade",
+    "roles.engine_dead": "an engine-dead error is a cascade of the engine core's own traceback",
+    "roles.handled": "a traceback followed by progress of the same component was handled",
+    "roles.dedup": "Ray's de-duplication counts as what it says",
+    "roles.benign": "benign lines are benign whatever their count",
+    # --- words: attempts and cadence
+    "attempts": "every rule looks at the current attempt; earlier ones feed the ledger only",
+    "cadence.floor": "the allowance of a phase is at least its floor",
+    "cadence.first": "a phase seen for the first time has twice its floor",
+    "cadence.longest": "three times the longest completed duration, where that is larger",
+    "cadence.expect": "[expect] overrides",
+    "cadence.bring_up": "bring-up never doubles; its clock starts when the state turns running",
+    # --- restart ledger
+    "ledger.same": "the two newest ended attempts share a fingerprint that is not transient: doomed",
+    "ledger.recovered": "the current attempt has progressed past the furthest point where one died",
+    "ledger.different": "ended attempts died of different failures",
+    "ledger.preempted": "an evicted or pre-empted attempt is no burn",
+    "ledger.wall_clock": "a wall-clock timeout with a healthy successor is no burn",
+    "ledger.none": "a single death has the pattern none",
+    # --- gate A
+    "A1": "the state poll is missing, old or can't be parsed: INCOMPLETE",
+    "A2": "running without pods, a vanished record: UNRECONCILED, or the end",
+    "A3": "succeeded with the last step or a training-done line: COMPLETED",
+    "A4": "terminal otherwise: DEAD with its first cause, UNEXPLAINED, or INCOMPLETE",
+    "A5": "stale behind a hang signature: WEDGED with live stacks; an abort needs 15 min and none",
+    "A6": "stale without a signature: WEDGED with the same frames twice, else STALE",
+    "A7": "a lone watchdog line with progress after it is noted",
+    "A8": "no trainer phase yet: BRINGING_UP while queued or within the allowance",
+    "A9": "multi-mesh with one of the three signals unread: INCOMPLETE",
+    "A10": "running and fresh: ALIVE",
+    "A.half_built": "communicators left half-built are named by their absent ranks",
+    "A.done_not_exited": "done and still running after 15 min: WEDGED, done_not_exited",
+    # --- gate B
+    "B1": "fatal GPU out-of-memory: OOM_GPU",
+    "B2": "confirmed host out-of-memory: OOM_HOST; host RAM at 95 % is a warning",
+    "B3": "training with idle policy ranks, no progress and the stacks: IDLE_TRAINING",
+    "B4": "training otherwise: TRAINING",
+    "B5": "the trainer hardly waits for the buffer: BACKPRESSURE",
+    "B6": "engines nearly empty with nothing waiting and a frozen buffer: STARVED",
+    "B.measures": "STARVED needs coordinator CPU, staleness, issued against scheduled, and live stacks",
+    "B7": "many waiting, flat throughput: THRASHING",
+    "B8": "an engine below the floor of its model class: FLOORED",
+    "B9": "bring-up, weight sync, checkpoint: the GPU poll read is enough",
+    "B10": "a busy engine fell silent while others report: ENGINE_LOST",
+    "B11": "otherwise: FED",
+    # --- gate C
+    "C0": "no trial started in bring-up: EARLY",
+    "C1": "trial artifacts unreadable: UNREAD",
+    "C2": "started, none completed, within 90 min: EARLY; past it INCOMPLETE or DEAD_LOOP",
+    "C3": "the add-tests error in 95 %: CONTAINER_FAULT",
+    "C4": "one other infrastructure exception in 90 %, in two slots: INFRA_FAULT",
+    "C5": "the same inside one slot: a burst, noted",
+    "C6": "verifier errors in 90 % of scored attempts: VERIFIER_FAULT",
+    "C7": "incoherent outputs: INCOHERENT",
+    "C8": "1.2 turns or empty output: DEAD_LOOP",
+    "C9": "64 completed, all 0, coherent: HARD_TASKS",
+    "C10": "64 completed, all 0, coherence unknown: NO_SIGNAL",
+    "C11": "fewer completed, none rewarded yet: EARLY",
+    "C12": "any reward above 0: LEARNING",
+    "C.duty_cycle": "shares of each trial's time, releases that raced, churn with numbers only",
+    # --- gate D
+    "D.insufficient": "fewer than 10 steps: INSUFFICIENT",
+    "D.collapsed": "two signs, trials agree, no recovery: COLLAPSED",
+    "D.non_finite": "non-finite loss or gradient in two steps of the newest third is enough",
+    # --- the verdict
+    "verdict.1": "same failure on every attempt: KILL, doomed",
+    "verdict.2": "any FAIL of A, B or C: KILL",
+    "verdict.3": "FAIL of D alone: NO-KILL; with non-finite values KILL",
+    "verdict.4": "else any ERROR in A, B or C: ERROR",
+    "verdict.5": "else NO-KILL",
+    "terminal": "a job that is over keeps its verdict; B, C and D are N/A OVER",
+    "confidence": "high on two agreeing homes, medium on one, low on an allowance or a young recovery",
+}
