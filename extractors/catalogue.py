@@ -34,6 +34,7 @@ SPEAKERS = (
     "torch_dist",
     "ray",
     "python",
+    "detached",
     "host",
 )
 

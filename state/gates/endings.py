@@ -24,12 +24,15 @@ from state.gates.liveness_words import (
     transience,
     unread_homes,
 )
+from state.outlived import outlived
 from state.over import job_over, moves_without_pods
 from state.policy import DONE_NOT_EXITED, STATE_POLL_INTERVAL_UNKNOWN, STATE_POLL_MAX_INTERVALS
 from state.wording import clock, plural, span
 
 _BY_THE_SCHEDULER = {JobState.PREEMPTED: "external_signal", JobState.TIMED_OUT: "wall_clock"}
 """Ends that are their own explanation, by the cause that they come to."""
+_NO_CAUSE = "neither the aggregated log nor the per-actor logs hold an error that nothing else explains"
+_SIGKILL = "a bare SIGKILL; the node's kernel log, the pod's last state or the scheduler's events tell who sent it"
 
 
 def state_poll_unread(case: Case) -> Ruling | None:
@@ -140,7 +143,11 @@ def dead(case: Case) -> Ruling | None:
     if first is None:
         return _unexplained(case, quoted)
     if by_unknown_hand(first, state.exit_code if state else None):
-        return _unexplained(case, (*first_evidence(case), *quoted), f"but {cause_words(first)}, by an unknown hand")
+        but = f"but {cause_words(first)}, by an unknown hand"
+        return _unexplained(case, (*first_evidence(case), *quoted), but, _SIGKILL)
+    if state is not None and state.state is JobState.SUCCEEDED and outlived(first, case.faults.events):
+        but = f"but {cause_words(first)}, after which the run went on"
+        return _unexplained(case, (*first_evidence(case), *quoted), but, "the job succeeded, by its scheduler's word")
     known = CAUSES.get(first.fault.cause)
     reason = (
         f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}. The first cause is "
@@ -161,16 +168,13 @@ def _ended_by_the_scheduler(case: Case, code: str, quoted: tuple[Evidence, ...])
     return failed("DEAD", reason, *quoted, fix=fix, notes=notes_of(case), cause=code)
 
 
-def _unexplained(case: Case, quoted: tuple[Evidence, ...], but: str = "") -> Ruling:
+def _unexplained(case: Case, quoted: tuple[Evidence, ...], but: str = "", why: str = _NO_CAUSE) -> Ruling:
     searched = "an error that could have ended the job"
     absences = [case.coverage.absence(kind, searched) for kind in (*AGGREGATED, *ACTORS)]
     reason = (
         f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}, without a "
         f"training-done line. Both homes were read and neither holds a first cause{f', {but}' if but else ''}"
     )
-    why = "neither the aggregated log nor the per-actor logs hold an error that nothing else explains"
-    if but:
-        why = "a bare SIGKILL; the node's kernel log, the pod's last state or the scheduler's events tell who sent it"
     gap = Gap("the first cause of the end", why)
     return unjudged("UNEXPLAINED", reason, gap, evidence=present(*quoted, *absences))
 

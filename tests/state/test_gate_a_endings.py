@@ -123,6 +123,12 @@ def test_succeeded_with_a_training_done_line_is_completed():
     assert said(ruled(*both_homes(), done, polled(200, "succeeded"))) == (Status.PASS, "COMPLETED")
 
 
+def test_an_error_of_a_dropped_task_explains_a_failure_and_no_success():
+    dropped = saw(100, Fault("python_exception", "", "KeyError", "ask"), pattern="detached_exception")
+    assert said(ruled(*both_homes(), dropped, polled(200, "failed"))) == (Status.FAIL, "DEAD")
+    assert said(ruled(*both_homes(), dropped, polled(200, "succeeded"))) == (Status.ERROR, "UNEXPLAINED")
+
+
 def test_succeeded_at_the_last_step_is_completed_whatever_broke_after_it():
     last = saw(100, StepCompleted(80, 80, 60.0))
     ruling = ruled(*both_homes(), last, died(110), polled(200, "succeeded"))
