@@ -24,6 +24,7 @@ from state.trackers.faults import FaultEvent, FaultsTracker
 
 ENDED_KEPT = 32
 EXTERNAL = "external_signal"
+WALL_CLOCK = "wall_clock"
 
 
 class RestartPattern(StrEnum):
@@ -165,7 +166,7 @@ class RestartsTracker(ShowingTracker):
         preemptions = (self.state.preemptions or 0) if self.state is not None else 0
         if self.preempted or preemptions > self.preemptions_before or (first and first.fault.cause == EXTERNAL):
             return Ending.EVICTED
-        if self.timed_out:
+        if self.timed_out or (first and first.fault.cause == WALL_CLOCK):
             return Ending.TIMED_OUT
         finished = self.done or (self.planned is not None and self.step >= self.planned)
         succeeded = self.state is not None and self.state.state is JobState.SUCCEEDED
@@ -203,7 +204,7 @@ class RestartsTracker(ShowingTracker):
 
     def _burned(self, end: AttemptEnd, last: bool) -> bool:
         if end.ending is Ending.TIMED_OUT:
-            return last and not self.progressed
+            return last and (self.over or not self.progressed)
         return end.ending is Ending.DIED
 
     def _unseen_burned(self) -> int:
