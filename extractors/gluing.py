@@ -21,8 +21,13 @@ _SEARCHED = 16_384
 
 def glued_messages(text: str) -> list[str]:
     """The messages of a payload, in order; the payload alone where it is one."""
-    if not any(mark in text for mark in _MARKS):
-        return [text]
+    for mark in _MARKS:
+        if mark in text:
+            return _parted(text)
+    return [text]
+
+
+def _parted(text: str) -> list[str]:
     starts = [0]
     for found in _SPEAKERS.finditer(text, 0, _SEARCHED):
         if len(starts) >= _MESSAGES_LIMIT:
