@@ -24,6 +24,7 @@ SPEAKERS = (
     "supervisor",
     "iris_client",
     "launchers",
+    "relaunches",
     "launch_faults",
     "facts",
     "harbor",
