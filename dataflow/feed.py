@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dataflow.blocks import LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
+from dataflow.flights import flight_observations
 from dataflow.homes import home_of_failure
 from dataflow.merge import ACTOR_KINDS, Merge, Run, Stream, beats
 from dataflow.notes import LogNotes
@@ -70,6 +71,9 @@ class ReplayFeed:
             if source.kind is SourceKind.POLL:
                 polls = poll_observations(source, self.read_size, self.notes, anchor_us, outcome.go_on)
                 found = ([observation] for observation in polls)
+            elif source.kind is SourceKind.FLIGHT:
+                dumps = flight_observations(source, self.read_size, self.notes, anchor_us)
+                found = ([observation] for observation in dumps)
             else:
                 skew = skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
                 found = self._log(source, anchor_us, skew, outcome.go_on)
@@ -112,7 +116,7 @@ class ReplayFeed:
             yield observed(SourceFailed(home_of_failure(relative), why), "source_failed", relative, at_us)
 
     def _log(self, source: Source, anchor_us: int, skew: Skew, go_on: Callable[[], None]) -> Iterator[Run]:
-        reader = Reader(source.relative, source.origin, source.writer.session_start_us or anchor_us, skew=skew)
+        reader = Reader(source.relative, source.origin, _near(source) or anchor_us, skew=skew)
         notes = LogNotes(source.relative, self.notes)
         last: Block | None = None
         block_bytes = block_bytes_of(len(self.capture.sources))
@@ -133,6 +137,11 @@ class ReplayFeed:
                 found = notes.heard(reader.end())
                 notes.end(last)
                 yield [*found, _ended(source.relative, reader, piece, last)]
+
+
+def _near(source: Source) -> int | None:
+    """A moment near the first line of a file, as far as its path tells one."""
+    return source.writer.session_start_us or source.writer.written_us
 
 
 def observed(signal: object, name: str, source: str, at_us: int) -> Observation:

@@ -33,6 +33,7 @@ SPEAKERS = (
     "vllm",
     "nccl",
     "torch_dist",
+    "flight_recorder",
     "ray",
     "python",
     "detached",

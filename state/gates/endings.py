@@ -10,6 +10,7 @@ from state.gate import Gap, Ruling, failed, passed, unjudged
 from state.gates.liveness_words import (
     ACTORS,
     AGGREGATED,
+    absence_evidence,
     cascade_words,
     cause_words,
     driver_exit,
@@ -154,7 +155,8 @@ def dead(case: Case) -> Ruling | None:
         f"{cause_words(first)}, {transience(first)}{cascade_words(case)}"
     )
     fix = f"{known.fix}; {known.relaunch}" if known else "read the quoted error and explain it before a relaunch"
-    return failed("DEAD", reason, *present(*first_evidence(case), *quoted), fix=fix, notes=notes_of(case))
+    evidence = present(*first_evidence(case), *quoted, *absence_evidence(case))
+    return failed("DEAD", reason, *evidence, fix=fix, notes=notes_of(case))
 
 
 def _ended_by_the_scheduler(case: Case, code: str, quoted: tuple[Evidence, ...]) -> Ruling:

@@ -13,7 +13,9 @@ from typing import Any
 
 import orjson
 
+from dataflow.feed import open_feed
 from dataflow.flow import replay_records
+from state.track import Track
 
 _DEAD = re.compile(r"DEAD\b|TERMINAL\b|Death signature|WEDGED then aborted|Hard GPU fault")
 _HEALTHY = re.compile(
@@ -92,3 +94,25 @@ def capture(log: Path, folder: Path, state: str, after_seconds: int) -> Path:
     (made / "polls" / "state.jsonl").write_bytes(orjson.dumps(poll) + b"\n")
     (made / "finelog.log").write_bytes(log.read_bytes())
     return made
+
+
+def views(path: Path, step: str) -> dict[str, Any]:
+    """What the trackers of one step of the flow show at the end of a file or folder."""
+    track, shown = Track(step), dict[str, Any]()
+    for beat in open_feed(str(path)).beats():
+        shown = track.fold(beat, shown)
+    return shown
+
+
+def completed_ranks(item: Path) -> list[tuple[int, int]]:
+    """(size, ranks that completed) of each communicator that the item's account counted."""
+    files = orjson.loads((item / "meta.json").read_bytes())["facts_counted_by_regex"].values()
+    counted = [each for file in files if isinstance(file, dict) for each in file.get("nccl_init_complete", ())]
+    return [(each["nranks"], each["distinct_ranks_complete"]) for each in counted]
+
+
+def missing_ranks(item: Path) -> set[tuple[str, tuple[int, ...]]]:
+    """(operation, ranks) that an analyser of flight recorders gave as missing, by the item's reference file."""
+    rows = (item / "reference_missing_ranks.txt").read_text().splitlines()[1:]
+    cells = [[cell.strip() for cell in row.split("|")] for row in rows if row.strip()]
+    return {(row[2], tuple(int(rank) for rank in row[5].split(","))) for row in cells}

@@ -5,7 +5,19 @@ from pathlib import Path
 import pytest
 
 from tests.captures import contract, quotes
-from tests.captures.public_logs import bare, capture, corpus, fate, final, log_of, may_succeed, records
+from tests.captures.public_logs import (
+    bare,
+    capture,
+    completed_ranks,
+    corpus,
+    fate,
+    final,
+    log_of,
+    may_succeed,
+    missing_ranks,
+    records,
+    views,
+)
 
 CORPUS = corpus()
 LOGS = {} if CORPUS is None else {each.parent.name: log_of(each.parent) for each in sorted(CORPUS.glob("*/meta.json"))}
@@ -13,6 +25,8 @@ FATES = {name: fate(CORPUS / name) for name, log in LOGS.items() if log is not N
 HEALTHY = [name for name, said in FATES.items() if said == "healthy"]
 SUCCEEDING = [name for name in HEALTHY if CORPUS is not None and may_succeed(CORPUS / name)]
 DEAD = [name for name, said in FATES.items() if said == "dead"]
+COMMUNICATORS = [name for name in FATES if CORPUS is not None and completed_ranks(CORPUS / name)]
+RECORDED = [] if CORPUS is None else [each.parent for each in sorted(CORPUS.glob("*/reference_missing_ranks.txt"))]
 HOURS = 4 * 3600
 
 
@@ -56,6 +70,21 @@ def test_death_is_told_with_its_first_cause(name: str, tmp_path: Path) -> None:
     verdict = final(capture(log(name), tmp_path, "failed", 60))
     assert (verdict["verdict"], verdict["gates"]["A"]["condition"]) == ("KILL", "DEAD")
     assert "The first cause is" in verdict["gates"]["A"]["reason"]
+
+
+@pytest.mark.parametrize("name", COMMUNICATORS)
+def test_ranks_that_completed_are_counted_and_no_rank_is_missed_by_mistake(name: str) -> None:
+    seen = views(log(name), "nccl")["nccl"]
+    for size, completed in completed_ranks(log(name).parent):
+        told = [each.completed_count for each in seen.communicators if each.ranks == size]
+        assert completed in told or (seen.complete and completed == size)
+    assert not [each for each in seen.communicators if each.absent or each.unfinished]
+
+
+@pytest.mark.parametrize("item", RECORDED, ids=lambda item: item.name)
+def test_ranks_that_flight_recorders_show_to_be_missing_are_those_of_the_reference(item: Path) -> None:
+    seen = views(item, "nccl")["flights"].absences
+    assert {(each.operation, each.missing) for each in seen} == missing_ranks(item)
 
 
 @pytest.mark.skipif(CORPUS is not None, reason="public logs are at hand and tested above")
