@@ -141,6 +141,8 @@ def dead(case: Case) -> Ruling | None:
     if first is None and lacking is not None:
         reason = f"The job is over ({state_words(case)}), but {lacking.what} were not pulled"
         return unjudged("INCOMPLETE", reason, lacking, evidence=quoted)
+    if first is None and case.coverage.upload_cut is not None:
+        return _cut_short(case, case.coverage.upload_cut, quoted)
     if first is None:
         return _unexplained(case, quoted)
     if by_unknown_hand(first, state.exit_code if state else None):
@@ -157,6 +159,16 @@ def dead(case: Case) -> Ruling | None:
     fix = f"{known.fix}; {known.relaunch}" if known else "read the quoted error and explain it before a relaunch"
     evidence = present(*first_evidence(case), *quoted, *absence_evidence(case))
     return failed("DEAD", reason, *evidence, fix=fix, notes=notes_of(case))
+
+
+def _cut_short(case: Case, cut: Evidence, quoted: tuple[Evidence, ...]) -> Ruling:
+    """The cause of an end may stand in what a supervisor did not upload any more."""
+    reason = (
+        f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}, and neither home "
+        f"holds a first cause as far as it was read: the last upload of the per-actor Ray logs was cut"
+    )
+    gap = Gap("the ends of the per-actor Ray logs", "the supervisor gave up on their last upload")
+    return unjudged("INCOMPLETE", reason, gap, evidence=present(cut, *quoted))
 
 
 def _ended_by_the_scheduler(case: Case, code: str, quoted: tuple[Evidence, ...]) -> Ruling:

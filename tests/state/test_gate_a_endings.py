@@ -3,6 +3,7 @@
 from extractors.polls import Pod, PodsPolled, PollFailed, SyncPolled
 from extractors.record import SourceEnded, SourceFailed, SourceKind
 from extractors.signal import Fault, Teardown
+from extractors.supervisor import DriverExited, UploadCut
 from extractors.trainer import Ending, StepCompleted, TrainingDone
 from state.gate import Status
 from state.gates.liveness import LIVENESS
@@ -240,3 +241,12 @@ def test_done_trainer_may_take_its_time_to_exit():
 def test_trainer_that_goes_on_after_its_last_step_is_not_done():
     more = [saw(100, TrainingDone(Ending.MAX_STEPS)), started(120, "save_checkpoints")]
     assert said(ruled(*both_homes(), *more, *polls("running", until=1500))) == (Status.PASS, "ALIVE")
+
+
+def test_an_end_without_a_cause_whose_ray_logs_were_cut_is_no_end_without_a_cause():
+    for said_so in (UploadCut(), DriverExited(1, upload_cut=True)):
+        ruling = ruled(*both_homes(), saw(150, said_so), polled(200, "failed", exit_code=1))
+        assert said(ruling) == (Status.ERROR, "INCOMPLETE")
+        assert ruling.missing[0].what == "the ends of the per-actor Ray logs"
+        assert said(ruled(*both_homes(), died(), saw(150, said_so), polled(200, "failed"))) == (Status.FAIL, "DEAD")
+    assert said(ruled(*both_homes(), saw(150, DriverExited(1)), polled(200, "failed"))) == (Status.ERROR, "UNEXPLAINED")
