@@ -268,3 +268,20 @@ def test_a_chain_of_tracebacks_of_a_dropped_task_is_all_of_that_task() -> None:
 def test_a_traceback_after_that_of_a_dropped_task_is_its_own() -> None:
     own = 'Traceback (most recent call last):\n  File "/opt/app/main.py", line 3, in main\nOSError: gone\n'
     assert patterns_of(DROPPED + own) == ["detached_exception", "traceback"]
+
+
+def test_torch_messages_that_are_glued_to_another_writers_line_are_read() -> None:
+    watchdog = (
+        "[rank3]:[E314 09:00:00.426415540 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=77, OpType=ALLREDUCE, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600013 ms"
+    )
+    reader = Reader("log", NOWHERE, 0)
+    text = f"Loading shards:  50%|█████     | 1/2{watchdog}[rank1]:[E ProcessGroupNCCL.cpp:583] [Rank 1] To avoid data "
+    text += "inconsistency, we are taking the entire process down.\n"
+    seen = reader.read(Block("log", 0, 1, text.encode())) + reader.end()
+    assert [(each.pattern, each.origin.rank) for each in seen] == [("collective_timeout", 3), ("collective_abort", 1)]
+
+
+def test_a_torch_message_that_is_quoted_on_another_line_is_content() -> None:
+    quoted = '{"said": "x[rank1]:[E ProcessGroupNCCL.cpp:583] [Rank 1] To avoid data inconsistency, we are taking the '
+    assert patterns_of(quoted + 'entire process down."}\n') == []
