@@ -21,6 +21,8 @@ SPEAKERS = (
     "openrlhf",
     "trl",
     "tinker",
+    "deepspeed",
+    "lightning",
     "supervisor",
     "iris_client",
     "launchers",
