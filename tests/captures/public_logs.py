@@ -17,7 +17,10 @@ from dataflow.feed import open_feed
 from dataflow.flow import replay_records
 from state.track import Track
 
-_DEAD = re.compile(r"DEAD\b|TERMINAL\b|Death signature|WEDGED then aborted|Hard GPU fault")
+_DEAD = re.compile(
+    r"DEAD\b|TERMINAL\b|Death signature|WEDGED then aborted|WEDGED/DEAD|WEDGED: \d|Hard GPU fault|CUDA OOM|"
+    r"HOST-RAM OOM|[^.]{0,160}= terminal"
+)
 _HEALTHY = re.compile(
     r"Finished|Healthy|NO-KILL|ALIVE|Alive|BENIGN|Mostly BENIGN|RECOVERED|EARLY|Clean shutdown|Ramping|Preemption|"
     r"8 GPUs, all busy"
