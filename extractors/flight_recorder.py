@@ -6,6 +6,7 @@ did not enter. The JSON form is read (torch 2.4 to 2.9, `_dump_nccl_trace_json`)
 
 import re
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -18,12 +19,13 @@ _NUMBER = re.compile(r"\d{1,7}")
 
 
 class FlightGroup(msgspec.Struct, frozen=True):
-    """A process group of one rank. enqueued is the newest sequence number that the rank entered, None where the dump
-    does not say; sequence is the one that it waits in (0: in none), which it entered at since_us."""
+    """A process group of one rank; members is a checksum of its ranks. enqueued is the newest sequence number that the
+    rank entered, None where the dump does not say; sequence is the one that it waits in (0: in none), which it entered
+    at since_us."""
 
     name: str
     description: str
-    ranks: tuple[int, ...]
+    members: int
     local: str = ""
     enqueued: int | None = None
     sequence: int = 0
@@ -32,11 +34,13 @@ class FlightGroup(msgspec.Struct, frozen=True):
 
 
 class FlightRecorded(msgspec.Struct, frozen=True):
-    """One rank's dump. status holds the newest entered sequence number by the process' own number of a group."""
+    """One rank's dump. status holds the newest entered sequence number by the process' own number of a group,
+    newest_us is when its newest operation was entered (None: it holds none)."""
 
     rank: int
     groups: tuple[FlightGroup, ...]
     status: dict[str, int]
+    newest_us: int | None = None
 
 
 class FlightAnalysed(msgspec.Struct, frozen=True):
@@ -95,7 +99,10 @@ def read_dump(data: bytes, rank: int) -> tuple[FlightRecorded, int]:
         if len(_ranks(config.ranks)) > 1
     ]
     status = {key: each.last_enqueued_collective for key, each in list(dump.pg_status.items())[:GROUPS_KEPT]}
-    return FlightRecorded(rank, tuple(groups[:GROUPS_KEPT]), status), waiting.index(True) if True in waiting else -1
+    newest_us = max((entry.time_created_ns // 1000 for entry in dump.entries), default=None)
+    return FlightRecorded(rank, tuple(groups[:GROUPS_KEPT]), status, newest_us), waiting.index(
+        True
+    ) if True in waiting else -1
 
 
 def _waits(entry: Entry) -> bool:
@@ -112,7 +119,7 @@ def _group(name: str, config: Config, entries: list[Entry], status: dict[str, St
     return FlightGroup(
         name,
         config.desc[:80],
-        _ranks(config.ranks),
+        crc32(repr(_ranks(config.ranks)).encode()),
         local,
         max(told, default=None),
         first.collective_seq_id if first else 0,

@@ -14,6 +14,8 @@ from state.trackers.faults import FaultEvent
 from state.trackers.flights import Absence
 from state.wording import clock, plural, ranks, span
 
+RANKS_SAID = 16
+"""Ranks that a sentence lists."""
 AGGREGATED = (SourceKind.AGGREGATED, SourceKind.SLURM, SourceKind.POD)
 """Homes that hold what the driver and the raylet forward of all processes."""
 ACTORS = (SourceKind.ACTOR, SourceKind.DAEMON)
@@ -121,10 +123,14 @@ def absence_words(absence: Absence) -> str:
     which = f" {absence.sequence}" if absence.sequence is not None else ""
     what = f"{absence.operation.removeprefix('nccl:') or 'a collective'}{which}"
     of = f" of {absence.group}" if absence.group else ""
-    rest = (
-        f", in which {ranks(absence.waiting)} wait{'s' if len(absence.waiting) == 1 else ''}" if absence.waiting else ""
-    )
-    return f"the flight recorder shows that {ranks(absence.missing)} did not enter {what}{of}{rest}"
+    said = f"the flight recorder shows that {_some(absence.missing)} did not enter {what}{of}"
+    verb = "waits" if len(absence.waiting) == 1 else "wait"
+    return f"{said}, in which {_some(absence.waiting)} {verb}" if absence.waiting else said
+
+
+def _some(numbers: tuple[int, ...]) -> str:
+    more = len(numbers) - RANKS_SAID
+    return ranks(numbers[:RANKS_SAID]) + (f" and {more} more" if more > 0 else "")
 
 
 def absence_evidence(case: Case) -> tuple[Evidence, ...]:

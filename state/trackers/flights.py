@@ -3,6 +3,7 @@
 Serves the words of gate A. Bounds: 4,096 ranks' dumps of 64 groups; 16 reports of an analyser.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -10,11 +11,16 @@ import msgspec
 
 from extractors.flight_recorder import FlightAnalysed, FlightGroup, FlightRecorded
 from extractors.record import Evidence, Observation
+from state.policy import SECOND_US
 from state.tracker import AttemptStarted, ShowingTracker
 
 DUMPS_KEPT = 4_096
 REPORTS_KEPT = 16
 SHOWN = 8
+Key = tuple[str, int]
+"""A process group: its name and its ranks' checksum."""
+OLDER_US = 1800 * SECOND_US
+"""A dump whose newest operation is so much older than what others wait in was written in an earlier trouble."""
 
 
 class Absence(msgspec.Struct, frozen=True):
@@ -97,19 +103,31 @@ class FlightsTracker(ShowingTracker):
 
     def _behind(self) -> Iterable[Behind]:
         """Every rank of every group that has not entered what another rank of it waits in."""
-        groups: dict[tuple[str, tuple[int, ...]], list[tuple[int, FlightGroup]]] = {}
+        groups: dict[Key, list[tuple[int, FlightGroup]]] = {}
         for rank, flight in self.flights.items():
             for group in flight.recorded.groups:
-                groups.setdefault((group.name, group.ranks), []).append((rank, group))
+                groups.setdefault((group.name, group.members), []).append((rank, group))
         for members in groups.values():
-            local = {group.local for _, group in members if group.local}
-            for rank, group in members:
-                entered = self._entered(rank, group, local)
-                ahead = [(w, g) for w, g in members if entered is not None and g.sequence > entered]
-                if ahead:
-                    first_rank, first = min(ahead, key=lambda each: each[1].sequence)
-                    waiting = tuple(sorted(w for w, g in members if g.sequence))
-                    yield Behind(rank, first, waiting, first.since_us or 0, self.flights[first_rank].evidence)
+            yield from self._behind_in(members)
+
+    def _behind_in(self, members: list[tuple[int, FlightGroup]]) -> Iterable[Behind]:
+        local = {group.local for _, group in members if group.local}
+        ahead = sorted(
+            ((group.sequence, rank, group) for rank, group in members if group.sequence), key=lambda each: each[:2]
+        )
+        sequences, waiting = [each[0] for each in ahead], tuple(sorted(each[1] for each in ahead))
+        for rank, group in members:
+            entered = self._entered(rank, group, local)
+            place = len(ahead) if entered is None else bisect_right(sequences, entered)
+            if place == len(ahead):
+                continue
+            _, first_rank, first = ahead[place]
+            if not self._is_older(rank, first.since_us):
+                yield Behind(rank, first, waiting, first.since_us or 0, self.flights[first_rank].evidence)
+
+    def _is_older(self, rank: int, since_us: int | None) -> bool:
+        newest_us = self.flights[rank].recorded.newest_us
+        return newest_us is not None and since_us is not None and since_us - newest_us > OLDER_US
 
     def _entered(self, rank: int, group: FlightGroup, local: set[str]) -> int | None:
         """The newest collective that a rank entered. Where it waits in none of the group, its own number of the group
@@ -127,9 +145,17 @@ class FlightsTracker(ShowingTracker):
 
 def _unexcused(behind: list[Behind]) -> list[Behind]:
     """Those that don't themselves wait for another rank elsewhere; all of them where each does."""
-    free = [
-        each for each in behind if not any(other.rank != each.rank and each.rank in other.waiting for other in behind)
-    ]
+    culprits: dict[Key, set[int]] = {}
+    waiting: dict[Key, tuple[int, ...]] = {}
+    for each in behind:
+        key = (each.group.name, each.group.members)
+        culprits.setdefault(key, set()).add(each.rank)
+        waiting[key] = each.waiting
+    held: dict[int, list[Key]] = {}
+    for key, waiters in waiting.items():
+        for rank in waiters:
+            held.setdefault(rank, []).append(key)
+    free = [each for each in behind if all(culprits[key] <= {each.rank} for key in held.get(each.rank, ()))]
     return free or behind
 
 

@@ -57,7 +57,7 @@ def test_a_dump_tells_what_its_rank_waits_in_and_quotes_that_operation(tmp_path:
     recorded = found[0].signal
     assert isinstance(recorded, FlightRecorded)
     (group,) = recorded.groups
-    assert (recorded.rank, group.ranks, group.sequence, group.enqueued) == (1, (0, 1), 40, 41)
+    assert (recorded.rank, group.description, group.sequence, group.enqueued) == (1, "mesh_ep", 40, 41)
     quoted = found[0].evidence
     lines = (tmp_path / quoted.source).read_text().splitlines()
     assert lines[quoted.line - 1] == quoted.quote == '   "profiling_name": "nccl:all_to_all",'

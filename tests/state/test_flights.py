@@ -7,19 +7,19 @@ WORLD = (0, 1, 2, 3)
 
 
 def waits(name, ranks, sequence, since, enqueued=None, local="7"):
-    return FlightGroup(
-        name, f"{name} group", ranks, local, enqueued or sequence, sequence, "nccl:all_to_all", us(since)
-    )
+    told = (local, enqueued or sequence, sequence, "nccl:all_to_all", us(since))
+    return FlightGroup(name, f"{name} group", hash(ranks), *told)
 
 
 def left(name, ranks, enqueued):
     """A group whose collectives are all over on this rank: its own number of it is on file, and how far it came."""
-    return FlightGroup(name, f"{name} group", ranks, "7", enqueued)
+    return FlightGroup(name, f"{name} group", hash(ranks), "7", enqueued)
 
 
-def dump(rank, *groups, status=None):
+def dump(rank, *groups, status=None, newest=None):
     source = f"flight_recorder/rank_{rank}.json"
-    return saw(100, FlightRecorded(rank, groups, status or {}), source=source, pattern="flight_recorder")
+    recorded = FlightRecorded(rank, groups, status or {}, None if newest is None else us(newest))
+    return saw(100, recorded, source=source, pattern="flight_recorder")
 
 
 def absences(*observations):
@@ -37,7 +37,7 @@ def test_a_rank_whose_dump_is_not_on_file_is_not_said_to_be_missing():
 
 
 def test_a_rank_that_waits_in_nothing_is_judged_by_the_number_that_its_peers_give_the_group():
-    silent = FlightGroup("ep", "ep group", WORLD)
+    silent = FlightGroup("ep", "ep group", hash(WORLD))
     others = [dump(rank, waits("ep", WORLD, 41, 5)) for rank in (0, 1, 2)]
     assert [each.missing for each in absences(*others, dump(3, silent, status={"7": 40}))] == [(3,)]
     assert absences(*others, dump(3, silent, status={"7": 41})) == ()
@@ -75,3 +75,18 @@ def test_report_of_an_analyser_is_put_together_from_its_lines():
     )
     (told,) = absences(*(saw(at, line) for at, line in enumerate(lines)))
     assert (told.missing, told.group, told.operation, told.sequence) == ((3,), "7:mesh_fsdp", "nccl:all_reduce", 412)
+
+
+def test_a_dump_of_an_earlier_trouble_makes_its_rank_miss_nothing():
+    waiting = [dump(rank, waits("ep", WORLD, 41, 9000)) for rank in (0, 1, 2)]
+    assert absences(*waiting, dump(3, left("ep", WORLD, 40), newest=60)) == ()
+    assert [each.missing for each in absences(*waiting, dump(3, left("ep", WORLD, 40), newest=8990))] == [(3,)]
+
+
+def test_thousands_of_ranks_are_compared_in_no_time():
+    world = tuple(range(4096))
+    group = waits("world", world, 41, 5)
+    seen = absences(
+        *(dump(rank, group) for rank in world[:-2]), *(dump(rank, left("world", world, 40)) for rank in world[-2:])
+    )
+    assert [(each.missing, len(each.waiting)) for each in seen] == [((4094, 4095), 4094)]
