@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dataflow.blocks import BLOCK_BYTES, LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
+from dataflow.flights import flight_observations
 from dataflow.homes import home_of_failure
 from dataflow.merge import ACTOR_KINDS, Merge, Run, Stream, beats
 from dataflow.notes import LogNotes
@@ -73,6 +74,9 @@ class ReplayFeed:
             if source.kind is SourceKind.POLL:
                 polls = poll_observations(source, self.read_size, self.notes, anchor_us, outcome.go_on)
                 found = ([observation] for observation in polls)
+            elif source.kind is SourceKind.FLIGHT:
+                dumps = flight_observations(source, self.read_size, self.notes, anchor_us)
+                found = ([observation] for observation in dumps)
             else:
                 skew = skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
                 if source.relative in small:
@@ -120,7 +124,7 @@ class ReplayFeed:
     def _log(
         self, source: Source, anchor_us: int, skew: Skew, block_bytes: int, go_on: Callable[[], None]
     ) -> Iterator[Run]:
-        reader = Reader(source.relative, source.origin, source.writer.session_start_us or anchor_us, skew=skew)
+        reader = Reader(source.relative, source.origin, _near(source) or anchor_us, skew=skew)
         notes = LogNotes(source.relative, self.notes)
         last: Block | None = None
         for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=reader.newlines_of):
@@ -155,6 +159,11 @@ def _is_small(source: Source) -> bool:
 def _at_once(runs: Iterator[Run]) -> Iterator[Run]:
     """What a small file says as one run. Thousands of open files cost more than what was read in them."""
     yield [observation for run in runs for observation in run]
+
+
+def _near(source: Source) -> int | None:
+    """A moment near the first line of a file, as far as its path tells one."""
+    return source.writer.session_start_us or source.writer.written_us
 
 
 def observed(signal: object, name: str, source: str, at_us: int) -> Observation:

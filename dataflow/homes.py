@@ -10,13 +10,19 @@ from dataflow.reads import unpacked_name
 from extractors.record import SourceKind
 
 RAY_HOMES = frozenset({"ray_session_logs", "ray_vllm_logs", "ray_logs"})
-HOMES = RAY_HOMES | {"logs", "pod_logs", "slurm_logs", "polls"}
+ARTIFACTS = frozenset({"term_artifacts", "debug_artifacts"})
+"""What a supervisor keeps of a process' end, beside its Ray logs."""
+FLIGHTS = "flight_recorder"
+HOMES = RAY_HOMES | ARTIFACTS | {"logs", "pod_logs", "slurm_logs", "polls", FLIGHTS}
 """Folders at the top of a capture that hold logs or polls."""
 _HOME_OF_FOLDER = {
     "logs": SourceKind.AGGREGATED,
     "pod_logs": SourceKind.POD,
     "slurm_logs": SourceKind.SLURM,
     "polls": SourceKind.POLL,
+    "term_artifacts": SourceKind.ARTIFACT,
+    "debug_artifacts": SourceKind.ARTIFACT,
+    FLIGHTS: SourceKind.FLIGHT,
 }
 TRIALS_FOLDER = "trace_jobs"
 JOB_FILE = "job.toml"
@@ -32,6 +38,9 @@ _LOG_SUFFIX = re.compile(r"\.(log|out|err|txt)(\.\d+)?$")
 _NOT_A_LOG = re.compile(
     r"\.(jsonl?|md|toml|ya?ml|csv|html?|xml|png|svg|pdf|pkl|pt|npz?|bin|so|db|py[co]?|sh|tar|tgz|zip|7z|bz2|xz|lock|tmp|swp)$"
 )
+_FLIGHT = re.compile(r"(?:_dump|(?:[\w.-]*_)?rank)_?\d{1,6}(?P<json>\.json)?")
+_RECEIPT = re.compile(r".*\.(json|jsonl)")
+_WRITTEN = re.compile(r".*_(\d{10})\.txt")
 _WORKER = re.compile(r"worker-(?P<worker>[0-9a-f]+)-(?P<job>[0-9a-f]+)-(?P<pid>\d{1,10})\.(out|err)(\.\d+)?")
 _DAEMON = re.compile(
     r"(python-|raylet|gcs_server|monitor|dashboard|log_monitor|runtime_env|agent[-_.]|io_worker|event_|ray_client|debug_)"
@@ -47,7 +56,8 @@ class Writer(msgspec.Struct, frozen=True):
     """Who wrote a file, as far as its path says. Empty, 0 and None mean not said.
 
     host is the node's name (of a folder `rank3-node7`, `node7`) or the pod's (of its folder or file), node_rank the 3
-    of it; session_start_us the start of the Ray session by the node's clock, read as UTC.
+    of it; session_start_us the start of the Ray session by the node's clock, read as UTC; written_us when a file was
+    written whose lines have no time.
     """
 
     host: str = ""
@@ -55,6 +65,7 @@ class Writer(msgspec.Struct, frozen=True):
     pid: int = 0
     worker: str = ""
     session_start_us: int | None = None
+    written_us: int | None = None
 
 
 NOBODY = Writer()
@@ -78,6 +89,10 @@ def home_of(relative: str) -> SourceKind | Unread:
         return _in_ray(folder, name)
     if folder == "logs":
         return _in_peek(name)
+    if folder == FLIGHTS:
+        return _as_flight(name) or Unread("not a flight recorder's dump by its name")
+    if folder in ARTIFACTS:
+        return _as_flight(name) or _in_artifacts(name)
     if folder == "polls":
         return SourceKind.POLL if name.endswith(".jsonl") else Unread("not a .jsonl file of polls")
     if folder in ("pod_logs", "slurm_logs"):
@@ -91,8 +106,26 @@ def _at_the_top(name: str) -> SourceKind | Unread:
         return SourceKind.AGGREGATED
     if _SLURM.fullmatch(name):
         return SourceKind.SLURM
+    if (flight := _as_flight(name)) is not None:
+        return flight
     known = name in _KNOWN_OTHERS or name.endswith(".stderr")
     return Unread("" if known else "not a log that is known here")
+
+
+def _as_flight(name: str) -> SourceKind | Unread | None:
+    """A dump of PyTorch's flight recorder; torch itself writes it pickled, and without an ending."""
+    found = _FLIGHT.fullmatch(name)
+    if found is None:
+        return None
+    return SourceKind.FLIGHT if found["json"] else Unread("a pickled flight recorder's dump: its JSON form is read")
+
+
+def _in_artifacts(name: str) -> SourceKind | Unread:
+    """What was kept of an end: a log, or receipts of processes. A manifest tells of files alone."""
+    if "manifest" in name:
+        return Unread()
+    known = _LOG_SUFFIX.search(name) or _RECEIPT.fullmatch(name)
+    return SourceKind.ARTIFACT if known else Unread("not a log by its name")
 
 
 def _in_peek(name: str) -> SourceKind | Unread:
@@ -140,6 +173,8 @@ def writer_of(relative: str) -> Writer:
     if home_of(relative) is SourceKind.POD:
         ranked = _POD_RANK.match(name)
         return Writer(host=_LOG_SUFFIX.sub("", name), node_rank=int(ranked["rank"]) if ranked else None)
+    if (written := _WRITTEN.fullmatch(name)) and home_of(relative) is SourceKind.ARTIFACT:
+        return Writer(written_us=int(written[1]) * 1_000_000)
     return Writer()
 
 

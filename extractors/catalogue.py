@@ -21,9 +21,12 @@ SPEAKERS = (
     "openrlhf",
     "trl",
     "tinker",
+    "deepspeed",
+    "lightning",
     "supervisor",
     "iris_client",
     "launchers",
+    "relaunches",
     "launch_faults",
     "facts",
     "harbor",
@@ -32,8 +35,10 @@ SPEAKERS = (
     "vllm",
     "nccl",
     "torch_dist",
+    "flight_recorder",
     "ray",
     "python",
+    "detached",
     "host",
 )
 

@@ -26,7 +26,7 @@ HEADERS = (":actor_name:", ":task_name:")
 UNSPOKEN_HINTS = (*HEADERS, CONTENT_HINT)
 """Hints of lines that no pattern reads, but that say how to read others."""
 BACKWARDS_BYTES = 16_384
-_TRACEBACKS = "traceback"
+_TRACEBACKS = ("traceback", "detached_exception")
 _DATED = (b"2", b"[", b"I", b"W", b"E", b"(")
 """First bytes of lines that may hold a time."""
 
@@ -210,8 +210,8 @@ class Reader:
                 self._ask(joined.line, joined.place, hints, out)
                 if len(out) > before:
                     return
-            pattern = self.catalogue.by_name.get(_TRACEBACKS)
-            wanted: tuple[Pattern, ...] = (pattern,) if pattern else ()
+            known = self.catalogue.by_name
+            wanted = tuple(known[name] for name in _TRACEBACKS if name in known)
         else:
             wanted = self._patterns([n for n, hint in enumerate(self._hints) if hint in joined.text[:REGEX_TEXT_LIMIT]])
         self._try(wanted, msgspec.structs.replace(joined.line, text=joined.text), joined.place, out)

@@ -9,10 +9,17 @@ import re
 _SPEAKERS = re.compile(
     r"(?<=\S)(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,6} \| ?[A-Z]{4,8} {0,8}\| ?[\w.<>]{1,200}:[\w.<>]{1,200}:\d+ ?- "
     r"|(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]{1,200}:\d{1,6}\] "
-    r"|\((?:[A-Z]\w{1,80}|skyrl_entrypoint|raylet) (?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) )"
+    r"|\((?:[A-Z]\w{1,80}|skyrl_entrypoint|raylet) (?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) "
+    r"|(?:\[(?:rank|default)\d{1,6}\]: ?|(?<!\]:))\[[IWEF](?:\d{3,4} \d\d:\d\d:\d\d\.\d{1,9})? \w{1,80}\.cpp:\d{1,6}\] "
+    r")"
 )
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-_MARKS = (" pid=", *(f" | {level}" for level in _LEVELS), *(f"{level} {digit}" for level in _LEVELS for digit in "01"))
+_MARKS = (
+    " pid=",
+    ".cpp:",
+    *(f" | {level}" for level in _LEVELS),
+    *(f"{level} {digit}" for level in _LEVELS for digit in "01"),
+)
 """One of these stands in every prefix that is looked for; most lines hold none, and searching them costs far less."""
 _MESSAGES_LIMIT = 16
 _SEARCHED = 16_384
@@ -21,8 +28,13 @@ _SEARCHED = 16_384
 
 def glued_messages(text: str) -> list[str]:
     """The messages of a payload, in order; the payload alone where it is one."""
-    if not any(mark in text for mark in _MARKS):
-        return [text]
+    for mark in _MARKS:
+        if mark in text:
+            return _parted(text)
+    return [text]
+
+
+def _parted(text: str) -> list[str]:
     starts = [0]
     for found in _SPEAKERS.finditer(text, 0, _SEARCHED):
         if len(starts) >= _MESSAGES_LIMIT:

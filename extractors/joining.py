@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from extractors.announcing import CHAINED, DETACHED_MARK, IGNORED_HEADERS, Announced
 from extractors.layers import Line
 from extractors.metrics import MIRROR_HEADER, Wholeness, wholeness
 from extractors.record import Origin
@@ -22,24 +23,11 @@ PATIENCE_LINES = 2_000
 """Foreign lines that an open join outlives; after that its own next line is not coming."""
 HELD_CHARACTERS = 8_388_608
 """What all open joins may hold together; real ones hold kilobytes."""
-STREAMS_KEPT = 4_096
 
 TRACEBACK_HEADER = "Traceback (most recent call last)"
 _REMOTE_HEADERS = ("ray::", "\x1b[36mray::")
 _QUOTING = frozenset("\"'`{\\")
 _FRAME_STARTS = (" ", "\t", ">", "│", "|", "^", "~")
-IGNORED_HEADERS = (
-    "Exception ignored in",
-    "--- Logging error ---",
-    "Error occurred while register actor to metric agent",
-    "Checkpoint save failed at global step ",
-)
-"""Lines that say of the traceback below them that its program goes on: Python of destructors and exit handlers, its
-logging of log handlers, Ray 2 of its metrics agent, the trainer of its storage."""
-CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-"""What Python writes between the tracebacks of one chain, blank lines around it."""
-IGNORED_WITHIN = 64
-"""Physical lines between such a line and its traceback, where other actors' lines interleave."""
 MEMORY_TABLE = "PID\tMEM(GB)\tCOMMAND"
 """The head of Ray's table of a node's largest processes; its first row is the largest."""
 DICT_HEADERS = ("{'async/", "{'generate/")
@@ -57,8 +45,8 @@ _STARTS = (*_REMOTE_HEADERS, CONTENT_HEADER, *DICT_HEADERS, MEMORY_TABLE, MIRROR
 """Beginnings of joined messages, other than a traceback's, so that most lines are told from them at one glance."""
 STARTS = (*_STARTS, *IGNORED_HEADERS)
 """Beginnings of lines that say how those below them are read."""
-INSIDE = (TRACEBACK_HEADER, _REMOTE_ERROR)
-"""What stands somewhere in a line that may begin a traceback. Both are hints of the catalogue."""
+INSIDE = (TRACEBACK_HEADER, _REMOTE_ERROR, DETACHED_MARK)
+"""What stands somewhere in a line that may begin a traceback, or announce one."""
 
 
 class Shape(StrEnum):
@@ -120,11 +108,11 @@ class Joined:
 
 @dataclass(slots=True)
 class Joiner:
-    """The open joins of one file, in the order of their beginnings, and where each stream last said that an exception
-    is ignored. passed counts foreign lines, held the characters of open joins."""
+    """The open joins of one file, in the order of their beginnings. passed counts foreign lines, held the characters of
+    open joins."""
 
     open: dict[tuple[Origin, str], Join] = field(default_factory=dict)
-    ignored: dict[Origin, tuple[str, int]] = field(default_factory=dict)
+    announced: Announced = field(default_factory=Announced)
     passed: int = 0
     held: int = 0
 
@@ -132,32 +120,15 @@ class Joiner:
         """Whether the line begins a message that spans lines; it is taken then."""
         shape = _shape_of(line.text)
         if shape is None:
-            if line.text.startswith(IGNORED_HEADERS):
-                self._ignore(line, place)
+            self.announced.hear(line, place.line)
             return False
-        key = (line.origin, _LOGGER_OF.get(shape, line.logger))
-        if shape is Shape.TRACEBACK and self._ignored(line, place):
-            shape = Shape.IGNORED
+        key, text = (line.origin, _LOGGER_OF.get(shape, line.logger)), line.text
+        if shape is Shape.TRACEBACK and (said := self.announced.of(line, place.line)) is not None:
+            shape, text = (Shape.TRACEBACK, f"{said}\n{text}") if said else (Shape.IGNORED, text)
         self._forget(key)
-        self.open[key] = Join(
-            shape, line, place, [line.text], 0 if shape is Shape.CONTENT else len(line.text), self.passed
-        )
-        self.held += len(line.text) + len(place.raw)
+        self.open[key] = Join(shape, line, place, [text], 0 if shape is Shape.CONTENT else len(text), self.passed)
+        self.held += len(text) + len(place.raw)
         return True
-
-    def _ignore(self, line: Line, place: Place) -> None:
-        """The next traceback of this stream ended nothing."""
-        if len(self.ignored) >= STREAMS_KEPT:
-            self.ignored.clear()
-        self.ignored[line.origin] = (line.logger, place.line)
-
-    def _ignored(self, line: Line, place: Place) -> bool:
-        """Whether a traceback is one of those; loguru writes its prefix only before the first line."""
-        logger, said = self.ignored.get(line.origin, ("", -IGNORED_WITHIN))
-        if line.logger not in ("", logger):
-            return False
-        self.ignored.pop(line.origin, None)
-        return 0 <= place.line - said <= IGNORED_WITHIN
 
     def _forget(self, key: tuple[Origin, str]) -> None:
         """A join is over; its length is no longer held."""
@@ -191,6 +162,7 @@ class Joiner:
                 join.over = True
                 return True, None
             self._forget(key)
+            self.announced.chain(line, place.line, join.texts[0])
             conclusion = join.first if join.shape is Shape.DICT else line
             where = join.place if join.shape is Shape.DICT else place
             return True, Joined(join.shape, join.text, conclusion, where)
@@ -204,7 +176,7 @@ class Joiner:
             return True
         self._forget((line.origin, line.logger))
         if line.text.startswith(CHAINED):
-            self._ignore(line, place)
+            self.announced.ignore(line, place.line)
             return True
         return False
 

@@ -10,6 +10,9 @@ from extractors.signal import Fault, Teardown
 
 _AGENT = r"(?:torch[\w./]*(?::\d+\])?: )?(?:\[(?:ERROR|WARNING)\] )?"
 
+_CANCELLED = {"time limit": "wall_clock", "node failure": "node_died"}
+"""Slurm's reasons that are causes of their own; the others are somebody's will."""
+
 
 @pattern(
     "launcher",
@@ -22,7 +25,7 @@ _AGENT = r"(?:torch[\w./]*(?::\d+\])?: )?(?:\[(?:ERROR|WARNING)\] )?"
     r"(?P<said>preempted|timed-out))",
     samples={
         "slurmstepd: error: *** JOB 4711 ON node-7 CANCELLED AT 2031-03-14T09:12:00 DUE TO TIME LIMIT ***": (
-            Fault("external_signal", "Slurm cancelled job 4711: time limit", entity="node-7")
+            Fault("wall_clock", "Slurm cancelled job 4711: time limit", entity="node-7")
         ),
         "slurmstepd: error: *** STEP 4711.0 ON node-7 CANCELLED AT 2031-03-14T09:12:00 DUE TO PREEMPTION ***": (
             Fault("external_signal", "Slurm cancelled step 4711.0: preemption", entity="node-7")
@@ -33,10 +36,13 @@ _AGENT = r"(?:torch[\w./]*(?::\d+\])?: )?(?:\[(?:ERROR|WARNING)\] )?"
             Fault("external_signal", "Slurm cancelled step 4711.0", entity="node-7")
         ),
         "slurmstepd: error: *** JOB 4711 CANCELLED AT 2031-03-14T09:12:00 DUE TO TIME LIMIT ***": (
-            Fault("external_signal", "Slurm cancelled job 4711: time limit")
+            Fault("wall_clock", "Slurm cancelled job 4711: time limit")
         ),
         "submitit WARNING (2031-03-14 09:12:00,310) - Caught signal SIGUSR2 on node-7: this job is preempted.": (
             Fault("external_signal", "SIGUSR2: preempted", entity="node-7")
+        ),
+        "submitit WARNING (2031-03-14 09:12:00,310) - Caught signal SIGUSR2 on node-7: this job is timed-out.": (
+            Fault("wall_clock", "SIGUSR2: timed-out", entity="node-7")
         ),
     },
     rejects=(
@@ -48,9 +54,10 @@ def slurm_cancelled(found: Any) -> Fault:
     """Slurm ended a job or a step: its time limit, a pre-emption or requeue, a lost node, a person, or `srun` after one
     of its tasks failed. With an earlier error on file it is the end of that one."""
     if found["signal"]:
-        return Fault("external_signal", f"{found['signal']}: {found['said']}", entity=found["host"])
+        cause = "wall_clock" if found["said"] == "timed-out" else "external_signal"
+        return Fault(cause, f"{found['signal']}: {found['said']}", entity=found["host"])
     why = (found["why"] or "").lower()
-    cause = "node_died" if why == "node failure" else "external_signal"
+    cause = _CANCELLED.get(why, "external_signal")
     said = f"Slurm cancelled {found['what'].lower()} {found['id']}" + (f": {why}" if why else "")
     return Fault(cause, said, entity=found["node"] or "")
 

@@ -44,6 +44,15 @@ class CommTorn(msgspec.Struct, frozen=True):
     complete: bool
 
 
+class CommCut(msgspec.Struct, frozen=True):
+    """The head of a line whose end is lost: the rank began the communicator, and whether it completed it is not known.
+    group is as much of the commId as is left, "" where none is."""
+
+    group: str
+    rank: int
+    ranks: int
+
+
 class CommClosed(msgspec.Struct, frozen=True):
     """One rank's communicator is gone: how is `abort`, `abort begun`, `destroy` or `revoke`."""
 
@@ -139,18 +148,24 @@ def comm_init(text: str) -> CommInit | None:
 def _init_of(process: str, body: str) -> CommInit | None:
     """The message `[[Rank R] ][ncclCommCall ]comm P rank R nranks N field value … - Init START`, None of any other."""
     said, _, end = body.partition("- Init ")
-    words = said.split()
+    words = _call_left_out(said.split())
+    if words[0:6:2] != ["comm", "rank", "nranks"] or len(words) % 2 or not end.startswith(("START", "COMPLETE")):
+        return None
+    comm, rank, ranks = words[1:6:2]
+    names = words[6::2]
+    if not (_FIELDS.issuperset(names) and comm[:2] == "0x" and rank.isdecimal() and ranks.isdecimal()):
+        return None
+    group = words[-1] if words[-2] == "commId" else _group_of(dict(zip(names, words[7::2], strict=True)))
+    return CommInit(process, comm, group, int(rank), int(ranks), end[0] == "C")
+
+
+def _call_left_out(words: list[str]) -> list[str]:
+    """The words of a message from `comm` on: without the rank's tag and the call's name."""
     if words[:1] == ["[Rank"]:
         del words[:2]
     if words and words[0].startswith("ncclComm"):
         del words[0]
-    if words[0:6:2] != ["comm", "rank", "nranks"] or len(words) % 2 or not end.startswith(("START", "COMPLETE")):
-        return None
-    comm, rank, ranks = words[1:6:2]
-    fields = dict(zip(words[6::2], words[7::2], strict=True))
-    if not (fields.keys() <= _FIELDS and comm.startswith("0x") and rank.isdecimal() and ranks.isdecimal()):
-        return None
-    return CommInit(process, comm, _group_of(fields), int(rank), int(ranks), end[0] == "C")
+    return words
 
 
 def _group_of(fields: dict[str, str]) -> str:
@@ -189,6 +204,40 @@ def comm_torn(found: Any) -> CommTorn:
 @pattern(
     "nccl",
     Nature.FACT,
+    hints=(" nranks ",),
+    samples={
+        "node-11:900:950 [3] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId 5d000 "
+        "commId 0x77aa0": CommCut("0x77aa0", 3, 8),
+        "node-11:900:950 [0] NCCL INFO [Rank 3] ncclCommInitRankConfig comm 0x55d0aa rank 3 nranks 8 cudaDev 0 nvml": (
+            CommCut("", 3, 8)
+        ),
+        "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nranks 16 cudaDev 3 busId": CommCut("", 3, 16),
+    },
+    rejects=(
+        "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nranks 1",
+        "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nranks 16 cudaDev 3 busId 5d000 - Destroy COMPLETE",
+        "node-11:900:950 [3] NCCL INFO comm 0x55d0aa rank 3 nranks 16 cudaDev 3 busId 5d000 localSize 8 used 64 bytes",
+        "node-11:900:950 [0] NCCL INFO Init timings - ncclCommInitRankConfig: rank 3 nranks 16 total 2.85",
+    ),
+)
+def comm_cut(text: str) -> CommCut | None:
+    """The end of a line is lost, with it whether its rank began or completed. A number at the very end may be cut."""
+    if "- " in text:
+        return None
+    head, _, body = text.partition(_INFO)
+    words = _call_left_out(body.split())
+    if len(words) < 7 or words[0:6:2] != ["comm", "rank", "nranks"] or _HEAD.fullmatch(head) is None:
+        return None
+    names, values = words[6::2], words[7::2]
+    known = _FIELDS.issuperset(names[: len(values)]) and any(field.startswith(names[-1]) for field in _FIELDS)
+    if not (known and words[3].isdecimal() and words[5].isdecimal()):
+        return None
+    return CommCut(dict(zip(names, values, strict=False)).get("commId", ""), int(words[3]), int(words[5]))
+
+
+@pattern(
+    "nccl",
+    Nature.FACT,
     hints=("- Abort START", "- Abort COMPLETE", "- Destroy COMPLETE", "- Revoke COMPLETE"),
     regex=INFO + r"(?:\[Rank \d+\] )?(?:ncclComm\w+ )?comm (?P<comm>0x[0-9a-f]+) rank \d+ n[rR]anks \d+"
     r"(?: \w+ -?\w+)*? ?- (?P<how>Abort|Destroy|Revoke) (?:COMPLETE|(?P<begun>(?<=Abort )START))",
@@ -216,4 +265,4 @@ def comm_closed(found: Any) -> CommClosed:
     return CommClosed(found["process"], found["comm"], "abort begun" if found["begun"] else found["how"].lower())
 
 
-PATTERNS = (comm_init, comm_torn, comm_closed, *nccl_setup.PATTERNS, *nccl_faults.PATTERNS)
+PATTERNS = (comm_init, comm_torn, comm_cut, comm_closed, *nccl_setup.PATTERNS, *nccl_faults.PATTERNS)

@@ -7,7 +7,8 @@ place of the word Traceback. Chained exceptions come one by one; Ray's chain of 
 import re
 from typing import Any
 
-from extractors.joining import IGNORED_HEADERS, is_traceback_header
+from extractors.announcing import IGNORED_HEADERS
+from extractors.joining import is_traceback_header
 from extractors.pattern import Nature, Role, pattern
 from extractors.signal import Benign, Fault
 

@@ -19,6 +19,8 @@ class SourceKind(StrEnum):
     SLURM = "slurm"
     TRIAL = "trial"
     POLL = "poll"
+    ARTIFACT = "artifact"
+    FLIGHT = "flight_recorder"
 
 
 class Block(msgspec.Struct, frozen=True):

@@ -123,7 +123,8 @@ def scanned(catalogue: Catalogue, unspoken: tuple[str, ...], joined: tuple[str, 
         hints = (*catalogue.hints, *unspoken)
         by_hint = (*catalogue.by_hint, *(() for _ in unspoken))
         plain = tuple(
-            None if hint in joined else patterns or None for hint, patterns in zip(hints, by_hint, strict=True)
+            None if any(hint in word or word in hint for word in joined) else patterns or None
+            for hint, patterns in zip(hints, by_hint, strict=True)
         )
         found = Scanned(Scanner(hints), hints, by_hint, plain)
         known = _OF_THREAD.known[id(catalogue)] = (catalogue, found)

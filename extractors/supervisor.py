@@ -37,9 +37,15 @@ class NodesJoined(msgspec.Struct, frozen=True):
 
 
 class DriverExited(msgspec.Struct, frozen=True):
-    """The training driver ended with this exit code, whatever the task's own exit says."""
+    """The training driver ended with this exit code, whatever the task's own exit says. upload_cut is set where the
+    same line says that the last upload of the Ray logs did not end in time."""
 
     code: int
+    upload_cut: bool = False
+
+
+class UploadCut(msgspec.Struct, frozen=True):
+    """The last upload of a node's Ray logs did not end in time: what is on file of them is a part."""
 
 
 _SAYS = r"(?:\[(?:task-runtime|start_(?:rl|vllm)_iris_controller)\] )"
@@ -189,6 +195,8 @@ def supervisor_chatter(text: str) -> Benign | None:
     said = _said(text)
     if said.startswith("[") and text.rstrip().endswith("]") and any(reason in text for reason in _REASONS):
         return None
+    if said.startswith("[ray-log-sync] final upload exceeded "):
+        return None
     uploads = said.startswith("[")
     spoken = uploads or said is not text
     return next((Benign(kind) for start, kind in _NOISE if spoken and said.startswith(start)), None)
@@ -198,13 +206,13 @@ def supervisor_chatter(text: str) -> Benign | None:
     "supervisor",
     Nature.FACT,
     hints=("driver exit_code=",),
-    regex=rf"{_SAYS}?(?:\[(?:ray-log-sync|debug-sync)\] [^\n]*\[|=== TERMINATION ARTIFACT [^\n]*reason=)"
-    r"driver exit_code=(-?\d+) \(head",
+    regex=rf"{_SAYS}?(?:\[(?:ray-log-sync|debug-sync)\] (?P<cut>final upload exceeded )?[^\n]*\["
+    r"|=== TERMINATION ARTIFACT [^\n]*reason=)driver exit_code=(?P<code>-?\d+) \(head",
     samples={
         "[task-runtime] [ray-log-sync] uploaded 44 file(s) / 0.20 GiB (unchanged=9, failed=0) -> s3://b/run/"
         "ray_session_logs/rank0-h [driver exit_code=1 (head)]": DriverExited(1),
         "[ray-log-sync] final upload exceeded 60.0s; continuing teardown with a partial upload "
-        "[driver exit_code=0 (head)]": DriverExited(0),
+        "[driver exit_code=0 (head)]": DriverExited(0, upload_cut=True),
         "[debug-sync] uploaded 1 file(s) / 90 bytes -> s3://b/run [driver exit_code=-9 (head)]": DriverExited(-9),
         "=== TERMINATION ARTIFACT task=_bob_rl-14b_0 ts=1772600000 reason=driver exit_code=1 (head rank 0) ===": (
             DriverExited(1)
@@ -214,7 +222,28 @@ def supervisor_chatter(text: str) -> Benign | None:
 )
 def driver_exited(found: Any) -> DriverExited:
     """The driver's real exit, as the head's last log upload names it. After a SIGTERM the head itself exits 0."""
-    return DriverExited(int(found[1]))
+    return DriverExited(int(found["code"]), upload_cut=found["cut"] is not None)
+
+
+@pattern(
+    "supervisor",
+    Nature.FACT,
+    hints=("] final upload exceeded ",),
+    regex=rf"{_SAYS}?\[ray-log-sync\] final upload exceeded [\d.]+ ?s; [^\n\[]*partial upload(?! \[)",
+    samples={
+        "[task-runtime] [ray-log-sync] final upload exceeded 60.0s; continuing teardown with a partial upload": (
+            UploadCut()
+        ),
+        "[ray-log-sync] final upload exceeded 120.0s; continuing teardown with a partial upload": UploadCut(),
+    },
+    rejects=(
+        "[debug-sync] final upload exceeded 60.0s; continuing teardown with a partial upload",
+        "the final upload exceeded 60.0s; continuing teardown with a partial upload",
+    ),
+)
+def upload_cut(found: Any) -> UploadCut:
+    """The supervisor gave up on the last upload of its node's Ray logs and tears down: their ends are not on file."""
+    return UploadCut()
 
 
 @pattern(
@@ -250,6 +279,7 @@ PATTERNS = (
     supervisor_coming_up,
     supervisor_chatter,
     driver_exited,
+    upload_cut,
     worker_node_closing,
     *supervisor_faults.PATTERNS,
 )

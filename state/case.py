@@ -9,6 +9,7 @@ from state.trackers.dynamics import DynamicsView
 from state.trackers.engines import EnginesView
 from state.trackers.facts import FactsView
 from state.trackers.faults import FaultsView
+from state.trackers.flights import FlightsView
 from state.trackers.freshness import FreshnessView
 from state.trackers.gpus import GpusView
 from state.trackers.heartbeat import HeartbeatView
@@ -34,6 +35,7 @@ class Case:
     faults: FaultsView
     restarts: RestartsView
     nccl: NcclView
+    flights: FlightsView
     heartbeat: HeartbeatView
     engines: EnginesView
     gpus: GpusView

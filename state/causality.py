@@ -7,6 +7,7 @@ from extractors.pattern import Role
 from extractors.record import Origin
 from extractors.signal import Fault
 from state.causes import CAUSES
+from state.outlived import dropped, is_detached, survived
 from state.policy import SECOND_US
 
 if TYPE_CHECKING:
@@ -108,11 +109,12 @@ def first_cause(
         for event in standing
         if event.role is Role.ROOT or (event.role is Role.EITHER and _before(event, teardown_us))
     ]
-    deaths = (e for e in standing if e.fault.cause in DEATHS | HEADLINES and _before(e, teardown_us))
-    survived: list[FaultEvent] = []
-    first = _fresh(causal, standing, events, survived) or next(deaths, None)
+    death = next((e for e in standing if e.fault.cause in DEATHS | HEADLINES and _before(e, teardown_us)), None)
+    outlived: list[FaultEvent] = []
+    first = _fresh([event for event in causal if not is_detached(event)], standing, events, outlived)
+    first = first or dropped(causal, death) or death
     if first is None and causal:
-        first = survived[0] if survived else causal[0]
+        first = outlived[0] if outlived else causal[0]
     if first is not None:
         first = _headlined(first, causal) if first.fault.cause in HEADLINES else _written_first(first, causal)
     return _confirmed(first, confirms)
@@ -122,31 +124,17 @@ def _fresh(
     causal: "list[FaultEvent]",
     standing: "list[FaultEvent]",
     events: "tuple[FaultEvent, ...]",
-    survived: "list[FaultEvent]",
+    outlived: "list[FaultEvent]",
 ) -> "FaultEvent | None":
     """The earliest error that nothing explains and that the run did not survive before; those before it that it did
-    are put into survived."""
+    are put into outlived."""
     for event in causal:
         if _explained(event, standing):
             continue
-        if not _survived(event, events):
+        if not survived(event, events):
             return event
-        survived.append(event)
+        outlived.append(event)
     return None
-
-
-def _survived(event: "FaultEvent", events: "tuple[FaultEvent, ...]") -> bool:
-    """Whether the run went on after the same exception before: a parser that fails on each bad answer ends nothing."""
-    if event.fault.cause != "python_exception":
-        return False
-    return any(
-        earlier.handled and earlier.own_us < event.own_us and _raised(earlier) == _raised(event) for earlier in events
-    )
-
-
-def _raised(event: "FaultEvent") -> tuple[str, str, str, str]:
-    """What was raised where, whichever process of an actor class it was."""
-    return (event.fault.cause, event.fault.exception, event.fault.site, event.origin.actor)
 
 
 def _before(event: "FaultEvent", moment_us: int | None) -> bool:
@@ -170,7 +158,7 @@ def _linked(earlier: "FaultEvent", event: "FaultEvent") -> bool:
     """Whether two errors are one chain of one process: watchdog, abort, fatal signal."""
     near = 0 < event.own_us - earlier.own_us <= CHAIN_US
     causal = earlier.role in (Role.ROOT, Role.EITHER) and earlier.fault.cause not in HEADLINES
-    return near and causal and same_process(earlier, event)
+    return near and causal and not is_detached(earlier) and same_process(earlier, event)
 
 
 def timeout_us(event: "FaultEvent") -> int:

@@ -12,6 +12,7 @@ from state.trackers.dynamics import DynamicsTracker
 from state.trackers.engines import EnginesTracker
 from state.trackers.facts import FactsTracker
 from state.trackers.faults import FaultsTracker
+from state.trackers.flights import FlightsTracker
 from state.trackers.freshness import FreshnessTracker
 from state.trackers.gpus import GpusTracker
 from state.trackers.heartbeat import HeartbeatTracker
@@ -36,7 +37,7 @@ TRACKS: dict[str, dict[str, type[Tracker]]] = {
     },
     "heartbeat": {"heartbeat": HeartbeatTracker, "engines": EnginesTracker},
     "bursts": {"faults": FaultsTracker, "bursts": BurstsTracker},
-    "nccl": {"nccl": NcclTracker},
+    "nccl": {"nccl": NcclTracker, "flights": FlightsTracker},
     "resources": {"gpus": GpusTracker, "pipeline": PipelineTracker},
     "rollouts": {"rollouts": RolloutsTracker, "duty_cycle": DutyCycleTracker, "dynamics": DynamicsTracker},
 }

@@ -28,6 +28,7 @@ TRACKERS = (
     "faults",
     "restarts",
     "nccl",
+    "flights",
     "heartbeat",
     "engines",
     "gpus",

@@ -10,6 +10,7 @@ from state.gate import Gap, Ruling, failed, passed, unjudged
 from state.gates.liveness_words import (
     ACTORS,
     AGGREGATED,
+    absence_evidence,
     cascade_words,
     cause_words,
     driver_exit,
@@ -24,12 +25,15 @@ from state.gates.liveness_words import (
     transience,
     unread_homes,
 )
+from state.outlived import outlived
 from state.over import job_over, moves_without_pods
 from state.policy import DONE_NOT_EXITED, STATE_POLL_INTERVAL_UNKNOWN, STATE_POLL_MAX_INTERVALS
 from state.wording import clock, plural, span
 
 _BY_THE_SCHEDULER = {JobState.PREEMPTED: "external_signal", JobState.TIMED_OUT: "wall_clock"}
 """Ends that are their own explanation, by the cause that they come to."""
+_NO_CAUSE = "neither the aggregated log nor the per-actor logs hold an error that nothing else explains"
+_SIGKILL = "a bare SIGKILL; the node's kernel log, the pod's last state or the scheduler's events tell who sent it"
 
 
 def state_poll_unread(case: Case) -> Ruling | None:
@@ -137,17 +141,34 @@ def dead(case: Case) -> Ruling | None:
     if first is None and lacking is not None:
         reason = f"The job is over ({state_words(case)}), but {lacking.what} were not pulled"
         return unjudged("INCOMPLETE", reason, lacking, evidence=quoted)
+    if first is None and case.coverage.upload_cut is not None:
+        return _cut_short(case, case.coverage.upload_cut, quoted)
     if first is None:
         return _unexplained(case, quoted)
     if by_unknown_hand(first, state.exit_code if state else None):
-        return _unexplained(case, (*first_evidence(case), *quoted), f"but {cause_words(first)}, by an unknown hand")
+        but = f"but {cause_words(first)}, by an unknown hand"
+        return _unexplained(case, (*first_evidence(case), *quoted), but, _SIGKILL)
+    if state is not None and state.state is JobState.SUCCEEDED and outlived(first, case.faults.events):
+        but = f"but {cause_words(first)}, after which the run went on"
+        return _unexplained(case, (*first_evidence(case), *quoted), but, "the job succeeded, by its scheduler's word")
     known = CAUSES.get(first.fault.cause)
     reason = (
         f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}. The first cause is "
         f"{cause_words(first)}, {transience(first)}{cascade_words(case)}"
     )
     fix = f"{known.fix}; {known.relaunch}" if known else "read the quoted error and explain it before a relaunch"
-    return failed("DEAD", reason, *present(*first_evidence(case), *quoted), fix=fix, notes=notes_of(case))
+    evidence = present(*first_evidence(case), *quoted, *absence_evidence(case))
+    return failed("DEAD", reason, *evidence, fix=fix, notes=notes_of(case))
+
+
+def _cut_short(case: Case, cut: Evidence, quoted: tuple[Evidence, ...]) -> Ruling:
+    """The cause of an end may stand in what a supervisor did not upload any more."""
+    reason = (
+        f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}, and neither home "
+        f"holds a first cause as far as it was read: the last upload of the per-actor Ray logs was cut"
+    )
+    gap = Gap("the ends of the per-actor Ray logs", "the supervisor gave up on their last upload")
+    return unjudged("INCOMPLETE", reason, gap, evidence=present(cut, *quoted))
 
 
 def _ended_by_the_scheduler(case: Case, code: str, quoted: tuple[Evidence, ...]) -> Ruling:
@@ -161,16 +182,13 @@ def _ended_by_the_scheduler(case: Case, code: str, quoted: tuple[Evidence, ...])
     return failed("DEAD", reason, *quoted, fix=fix, notes=notes_of(case), cause=code)
 
 
-def _unexplained(case: Case, quoted: tuple[Evidence, ...], but: str = "") -> Ruling:
+def _unexplained(case: Case, quoted: tuple[Evidence, ...], but: str = "", why: str = _NO_CAUSE) -> Ruling:
     searched = "an error that could have ended the job"
     absences = [case.coverage.absence(kind, searched) for kind in (*AGGREGATED, *ACTORS)]
     reason = (
         f"The job is over ({state_words(case)}) after {plural(case.freshness.step_done, 'step')}, without a "
         f"training-done line. Both homes were read and neither holds a first cause{f', {but}' if but else ''}"
     )
-    why = "neither the aggregated log nor the per-actor logs hold an error that nothing else explains"
-    if but:
-        why = "a bare SIGKILL; the node's kernel log, the pod's last state or the scheduler's events tell who sent it"
     gap = Gap("the first cause of the end", why)
     return unjudged("UNEXPLAINED", reason, gap, evidence=present(*quoted, *absences))
 

@@ -11,8 +11,11 @@ from state.gates.stall import left_behind, left_behind_words, signature, stall, 
 from state.policy import SECOND_US, STATE_POLL_INTERVAL_UNKNOWN
 from state.trackers.coverage import Reading
 from state.trackers.faults import FaultEvent
-from state.wording import clock, plural, span
+from state.trackers.flights import Absence
+from state.wording import clock, plural, ranks, span
 
+RANKS_SAID = 16
+"""Ranks that a sentence lists."""
 AGGREGATED = (SourceKind.AGGREGATED, SourceKind.SLURM, SourceKind.POD)
 """Homes that hold what the driver and the raylet forward of all processes."""
 ACTORS = (SourceKind.ACTOR, SourceKind.DAEMON)
@@ -83,7 +86,9 @@ def running_evidence(case: Case, *signs: Evidence) -> tuple[Evidence, ...]:
     phase = case.phases.innermost
     opened = phase.evidence if phase else case.phases.newest
     behind = left_behind(case)
-    return present(*signs, case.scheduler.state_evidence, opened, *stall(case).evidence, behind[1] if behind else None)
+    late = behind[1] if behind else None
+    seen = (case.scheduler.state_evidence, opened, *stall(case).evidence, late)
+    return present(*signs, *seen, *absence_evidence(case))
 
 
 def logs_words(case: Case) -> str:
@@ -107,9 +112,30 @@ def notes_of(case: Case) -> tuple[str, ...]:
     told = [f"{excuse.name}: {excuse.why}" for excuse in NOTED if excuse.shows(case) is not None]
     if behind := left_behind_words(case):
         told.append(behind)
+    told += [absence_words(absence) for absence in case.flights.absences]
     if case.faults.noted:
         told.append(f"the newest handled error is {cause_words(case.faults.noted[-1])}")
     return tuple(told)
+
+
+def absence_words(absence: Absence) -> str:
+    """`rank 3 did not enter all_reduce 412 of mesh_fsdp, in which ranks 0, 1 wait`."""
+    which = f" {absence.sequence}" if absence.sequence is not None else ""
+    what = f"{absence.operation.removeprefix('nccl:') or 'a collective'}{which}"
+    of = f" of {absence.group}" if absence.group else ""
+    said = f"the flight recorder shows that {_some(absence.missing)} did not enter {what}{of}"
+    verb = "waits" if len(absence.waiting) == 1 else "wait"
+    return f"{said}, in which {_some(absence.waiting)} {verb}" if absence.waiting else said
+
+
+def _some(numbers: tuple[int, ...]) -> str:
+    more = len(numbers) - RANKS_SAID
+    return ranks(numbers[:RANKS_SAID]) + (f" and {more} more" if more > 0 else "")
+
+
+def absence_evidence(case: Case) -> tuple[Evidence, ...]:
+    """Where a flight recorder or its analyser tells who is missing."""
+    return tuple(absence.evidence for absence in case.flights.absences[:2])
 
 
 def standing_sign(case: Case) -> tuple[str, ...]:

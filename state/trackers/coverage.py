@@ -14,6 +14,7 @@ from extractors.harbor_trials import TrialUnreadable
 from extractors.metrics import MetricsUnreadable
 from extractors.polls import PollFailed
 from extractors.record import Evidence, Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
+from extractors.supervisor import DriverExited, UploadCut
 from state.policy import SECOND_US
 from state.tracker import AttemptStarted, ShowingTracker
 from state.trackers.facts import JobDeclared
@@ -56,7 +57,8 @@ class SourceCoverage(msgspec.Struct, frozen=True):
 class CoverageView(msgspec.Struct, frozen=True):
     """sources by path; homes by kind (the best reading among its sources); failures as (source, why); actors is the
     first line of each actor class; skips are what was malformed or passed over, by source; incomplete names the
-    sources of which something is missing.
+    sources of which something is missing. upload_cut is where a supervisor says that it uploaded a part of its node's
+    Ray logs.
 
     A file without a line tells nothing and counts as unread."""
 
@@ -66,6 +68,7 @@ class CoverageView(msgspec.Struct, frozen=True):
     actors: dict[str, Evidence] = {}
     skips: tuple[Skip, ...] = ()
     incomplete: tuple[str, ...] = ()
+    upload_cut: Evidence | None = None
 
     def was_read(self, kind: SourceKind) -> bool:
         """Whether a source of this home has been read up to now."""
@@ -93,6 +96,7 @@ class CoverageTracker(ShowingTracker):
     skips: dict[str, Skip] = {}
     homes: dict[SourceKind, Reading] | None = None
     incomplete: tuple[str, ...] = ()
+    cut: Evidence | None = None
     shown: CoverageView | None = None
 
     def _every(self, observations: Sequence[Observation]) -> None:
@@ -151,6 +155,14 @@ class CoverageTracker(ShowingTracker):
             known = known or SourceCoverage(failed.kind, Reading.READING)
             self._keep(name, msgspec.structs.replace(known, complete=False, gaps=_with(known.gaps, failed.why)))
 
+    def _cut(self, observation: Observation) -> None:
+        signal: DriverExited | UploadCut = observation.signal
+        if isinstance(signal, UploadCut) or signal.upload_cut:
+            self.cut, self.shown = observation.evidence, None
+
+    def _attempt(self, observation: Observation) -> None:
+        self.cut = self.shown = None
+
     def _keep(self, name: str, coverage: SourceCoverage) -> None:
         self.sources[name] = coverage
         self.homes = self.shown = None
@@ -168,9 +180,14 @@ class CoverageTracker(ShowingTracker):
             self.incomplete = tuple(sorted(name for name, source in self.sources.items() if not source.complete))
             self.homes = dict(sorted(found, key=lambda each: (_BEST.index(each[1]), each[0])))
         if self.shown is None:
-            skips = tuple(self.skips.values())
             self.shown = CoverageView(
-                dict(self.sources), self.homes, tuple(self.failures), dict(self.actors), skips, self.incomplete
+                dict(self.sources),
+                self.homes,
+                tuple(self.failures),
+                dict(self.actors),
+                tuple(self.skips.values()),
+                self.incomplete,
+                self.cut,
             )
         return self.shown
 
@@ -190,6 +207,9 @@ class CoverageTracker(ShowingTracker):
         TrialUnreadable: _skipped,
         MetricsUnreadable: _skipped,
         PollFailed: _skipped,
+        DriverExited: _cut,
+        UploadCut: _cut,
+        AttemptStarted: _attempt,
     }
 
 

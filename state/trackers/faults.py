@@ -19,6 +19,7 @@ from extractors.signal import Fault, Teardown
 from extractors.trainer import StepCompleted, TrainingDone
 from extractors.vllm import EngineLoad
 from state import causality
+from state.outlived import is_detached
 from state.policy import SECOND_US
 from state.progress import ADVANCES, PROGRESS, own_us
 from state.tracker import AttemptStarted, ShowingTracker
@@ -111,14 +112,8 @@ class FaultsTracker(ShowingTracker):
     def _occurred(self, fault: Fault, role: Role, observation: Observation) -> None:
         self.shown = None
         self.total += observation.repeated
-        event = FaultEvent(
-            fault,
-            role,
-            own_us(observation),
-            observation.origin,
-            (observation.evidence,),
-            observation.repeated,
-        )
+        evidence, count = (observation.evidence,), observation.repeated
+        event = FaultEvent(fault, role, own_us(observation), observation.origin, evidence, count)
         if role is Role.CONFIRMS:
             self.confirms = [*self.confirms, event][-CONFIRMS_KEPT:]
         elif not self._merged(event):
@@ -176,6 +171,7 @@ class FaultsTracker(ShowingTracker):
             self.teardown_us = None
             if self.events:
                 self._recovered(observation, at_us)
+                self._outlived(observation, at_us)
 
     def _stepped(self, observation: Observation) -> None:
         self._moved(observation)
@@ -199,6 +195,11 @@ class FaultsTracker(ShowingTracker):
                 and causality.component(event.origin) == component
             ),
         )
+
+    def _outlived(self, observation: Observation, at_us: int) -> None:
+        """Whoever moves on shows that the errors of dropped tasks ended nothing."""
+        at = observation.evidence
+        self._mark(at, lambda event: is_detached(event) and _precedes(event, at_us, at.source, at.offset))
 
     def _engine(self, observation: Observation) -> None:
         if self.events and observation.signal.generation_rate > 0:

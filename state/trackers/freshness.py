@@ -11,6 +11,7 @@ import msgspec
 from extractors.metrics import StepMetrics
 from extractors.nccl import CommInit
 from extractors.record import Evidence, Observation
+from extractors.relaunches import Launched
 from extractors.signal import BringUp
 from extractors.supervisor import NodesJoined, RoleAssigned
 from extractors.trainer import (
@@ -226,6 +227,7 @@ class FreshnessTracker(ShowingTracker):
         JobDeclared: _declared,
         BringUp: _coming_up,
         RoleAssigned: _coming_up,
+        Launched: _coming_up,
         NodesJoined: _coming_up,
         EngineConfigured: _coming_up,
         CommInit: _communicator,

@@ -6,16 +6,16 @@ told only where one communicator alone can be meant. Once each rank has complete
 Lines of the aggregated log are de-duplicated across ranks, so only the ranks' own files prove an absence.
 
 Bounds: 64 incomplete communicators with a commId and 64 without, 65,536 ranks each (two bits a rank); 256 pointers a
-communicator, 512 commIds of complete ones; 4096 ranks' forward markers.
+communicator, 512 commIds of complete ones; 256 cut lines; 4096 ranks' forward markers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from zlib import crc32
 
 import msgspec
 
-from extractors.nccl import CommClosed, CommInit, CommTorn
+from extractors.nccl import CommClosed, CommCut, CommInit, CommTorn
 from extractors.record import Evidence, Observation, SourceKind, SourceSeen
 from extractors.trainer import ForwardEntered
 from state.progress import Echoes
@@ -24,6 +24,7 @@ from state.trackers.rank_bits import RankBits
 
 INCOMPLETE_KEPT = 64
 FINISHED_KEPT = 512
+CUT_KEPT = 256
 RANKS_KEPT = 65_536
 MEMBERS_KEPT = 256
 MARKED_KEPT = 4096
@@ -35,8 +36,8 @@ class Communicator(msgspec.Struct, frozen=True):
     printed nothing that tells it from others of its size.
 
     unfinished are ranks that began and never completed, absent those that never began. Both are empty where that is
-    unknown: only the aggregated log was read, lines of as many ranks are torn (torn counts them), only rank 0 speaks,
-    or the head of the file is missing. at_us is its newest line.
+    unknown: only the aggregated log was read, lines of as many ranks are torn or cut (torn counts them), only rank 0
+    speaks, or the head of the file is missing. at_us is its newest line.
     """
 
     group: str
@@ -98,12 +99,14 @@ class Group(msgspec.Struct):
 
 class NcclTracker(ShowingTracker):
     """groups are the incomplete ones by commId, finished the newest complete ones' (their lines come again from a
-    second home); loose are those without, by home, colour and size, and loose_complete counts them by home."""
+    second home); loose are those without, by home, colour and size, and loose_complete counts them by home. cut are
+    the newest lines whose ends are lost."""
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     groups: dict[str, Group] = {}
     finished: dict[str, int] = {}
+    cut: list[CommCut] = []
     complete: int = 0
     loose: dict[str, list[Group]] = {}
     loose_complete: dict[bool, int] = {}
@@ -182,6 +185,10 @@ class NcclTracker(ShowingTracker):
             group.torn[torn.complete] += observation.repeated
         self._settle(torn.group, group)
 
+    def _cut(self, observation: Observation) -> None:
+        if observation.signal.rank < observation.signal.ranks:
+            self.cut, self.shown = [*self.cut, observation.signal][-CUT_KEPT:], None
+
     def _closed(self, observation: Observation) -> None:
         closed: CommClosed = observation.signal
         if closed.how != "destroy":
@@ -214,13 +221,13 @@ class NcclTracker(ShowingTracker):
 
     def _attempt(self, observation: Observation) -> None:
         self.groups, self.finished, self.loose, self.loose_complete, self.forwards = {}, {}, {}, {}, {}
-        self.complete = 0
+        self.complete, self.cut = 0, []
         self.forward = self.forward_us = self.shown = None
 
     def view(self) -> NcclView:
         """Incomplete communicators and ranks that are behind."""
         if self.shown is None:
-            shown = tuple(_shown(group, True) for group in self.groups.values() if group.ranks)
+            shown = tuple(_shown(group, True, self.cut) for group in self.groups.values() if group.ranks)
             loose, complete = self._gathered()
             self.shown = NcclView(
                 (*shown, *loose), self.complete + complete, self._behind(), self.forward, self.forward_us
@@ -232,7 +239,7 @@ class NcclTracker(ShowingTracker):
         since the aggregated log holds a sample of the same lines."""
         own = True in self.loose_complete or any(name.startswith("1") for name in self.loose)
         shown = tuple(
-            _shown(group, alone=len(alike) == 1)
+            _shown(group, len(alike) == 1, self.cut)
             for name, alike in self.loose.items()
             if name.startswith("1") is own
             for group in alike
@@ -247,6 +254,7 @@ class NcclTracker(ShowingTracker):
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
         CommInit: _init,
         CommTorn: _torn,
+        CommCut: _cut,
         CommClosed: _closed,
         ForwardEntered: _forward,
         SourceSeen: _home,
@@ -259,14 +267,25 @@ def _lacks(group: Group, init: CommInit) -> bool:
     return init.rank not in group.completed and (init.complete or init.rank not in group.begun)
 
 
-def _shown(group: Group, alone: bool) -> Communicator:
+def _cut_of(group: Group, lines: Sequence[CommCut]) -> RankBits:
+    """The ranks whose cut lines may be of this communicator."""
+    found = RankBits()
+    for line in lines:
+        if line.ranks == group.ranks and group.group.startswith(line.group) and line.rank not in group.completed:
+            found.add(line.rank)
+    return found
+
+
+def _shown(group: Group, alone: bool, lines: Sequence[CommCut]) -> Communicator:
     """What can be said of a communicator. Who completed without a START that is on file shows that heads are missing;
-    where all that began have completed the others were not heard, since no rank completes without them."""
-    started = group.begun.union(group.completed)
-    stuck = group.begun.without(group.completed)
+    where all that began have completed the others were not heard, since no rank completes without them. Of a rank whose
+    line is cut it is known that it began, and no more."""
+    cut_ranks = _cut_of(group, lines)
+    started = group.begun.union(group.completed).union(cut_ranks)
+    stuck = group.begun.without(group.completed).without(cut_ranks)
     unfinished = group.exact and group.torn[1] == 0
     cut = group.completed.without(group.begun).count > 0
-    heard = stuck.count > 0 and not cut and group.torn[0] == 0 and started.first(2) != (0,)
+    heard = stuck.count > 0 and not cut and group.torn[0] + cut_ranks.count == 0 and started.first(2) != (0,)
     return Communicator(
         group.group,
         group.ranks,
@@ -276,5 +295,5 @@ def _shown(group: Group, alone: bool) -> Communicator:
         started.inverse(group.ranks).first(SHOWN_RANKS) if group.exact and alone and heard else (),
         group.at_us,
         group.evidence,
-        sum(group.torn),
+        sum(group.torn) + cut_ranks.count,
     )

@@ -24,6 +24,7 @@ from state.trackers.faults import FaultEvent, FaultsTracker
 
 ENDED_KEPT = 32
 EXTERNAL = "external_signal"
+WALL_CLOCK = "wall_clock"
 
 
 class RestartPattern(StrEnum):
@@ -177,7 +178,7 @@ class RestartsTracker(ShowingTracker):
         preemptions = (self.state.preemptions or 0) if self.state is not None else 0
         if self.preempted or preemptions > self.preemptions_before or (first and first.fault.cause == EXTERNAL):
             return Ending.EVICTED
-        if self.timed_out:
+        if self.timed_out or (first and first.fault.cause == WALL_CLOCK):
             return Ending.TIMED_OUT
         finished = self.done or (self.planned is not None and self.step >= self.planned)
         succeeded = self.state is not None and self.state.state is JobState.SUCCEEDED

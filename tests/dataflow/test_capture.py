@@ -11,11 +11,12 @@ import pytest
 
 from dataflow.blocks import blocks
 from dataflow.capture import Capture, CaptureError, Source, TrialTar, TrialTree, open_capture
-from dataflow.feed import anchor
+from dataflow.feed import anchor, open_feed
 from dataflow.homes import NOBODY, Writer
 from dataflow.reads import Compression
 from extractors.clocks import write_iso
 from extractors.record import Block, Origin, SourceFailed, SourceKind
+from extractors.signal import Fault
 
 WORKER = "worker-0123abcd-01000000-4321.out"
 SESSION = "session_2026-07-20_08-00-00_123456_77"
@@ -104,6 +105,42 @@ def test_the_bundle_layout(tmp_path: Path) -> None:
     }
     assert (of.job_id, of.job_id_from, of.skipped) == ("/bob/rl-bundle", "manifest.json", ())
     assert one(of, f"ray_vllm_logs/pod-a/logs/{WORKER}").writer.host == "pod-a"
+
+
+def test_artifacts_of_an_end_and_flight_recorders_are_homes_of_their_own(tmp_path: Path) -> None:
+    of = put(
+        tmp_path,
+        {
+            "finelog.log": TASK_LINE,
+            "term_artifacts/_bob_rl-toy_0_1930000000.txt": "",
+            "debug_artifacts/node-a/receipts.jsonl": "",
+            "debug_artifacts/node-a/sync-manifest.json": "",
+            "debug_artifacts/node-a/core.bin": "",
+            "flight_recorder/nccl_trace_rank_3.json": "",
+            "flight_recorder/nccl_trace_rank_4": "",
+            "rank_07.json": "",
+        },
+    )
+    assert kinds(of) == {
+        "finelog.log": SourceKind.AGGREGATED,
+        "debug_artifacts/node-a/receipts.jsonl": SourceKind.ARTIFACT,
+        "term_artifacts/_bob_rl-toy_0_1930000000.txt": SourceKind.ARTIFACT,
+        "flight_recorder/nccl_trace_rank_3.json": SourceKind.FLIGHT,
+        "rank_07.json": SourceKind.FLIGHT,
+    }
+    assert one(of, "term_artifacts/_bob_rl-toy_0_1930000000.txt").writer.written_us == 1_930_000_000_000_000
+    assert of.skipped == (
+        ("debug_artifacts/node-a/core.bin", "not a log by its name"),
+        ("flight_recorder/nccl_trace_rank_4", "a pickled flight recorder's dump: its JSON form is read"),
+    )
+
+
+def test_a_kernels_kill_in_a_termination_artifact_is_told_at_the_time_of_its_file(tmp_path: Path) -> None:
+    kill = "[82034.120000] Memory cgroup out of memory: Killed process 900 (ray::Policy) total-vm:9kB, anon-rss:8kB"
+    put(tmp_path, {"finelog.log": TASK_LINE, "term_artifacts/_bob_rl-toy_0_1930000000.txt": f"--- dmesg ---\n{kill}\n"})
+    told = [each for beat in open_feed(str(tmp_path)).beats() for each in beat.observations]
+    (seen,) = [each for each in told if isinstance(each.signal, Fault)]
+    assert (seen.signal.cause, seen.at_us) == ("host_oom", 1_930_000_000_000_000)
 
 
 def test_the_peek_layout(tmp_path: Path) -> None:

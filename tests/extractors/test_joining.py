@@ -238,3 +238,50 @@ def test_open_tracebacks_of_long_lines_hold_no_more_than_a_few_megabytes() -> No
     assert reader._joiner.held <= HELD_CHARACTERS + 1_100_000
     reader.end()
     assert reader._joiner.held == 0
+
+
+DROPPED = (
+    "[2031-03-14 09:12:00,310 | asyncio | ERROR]:\tTask exception was never retrieved\n"
+    "future: <Task finished name='Task-7' coro=<ask() done> exception=KeyError('grade')>\n"
+    "Traceback (most recent call last):\n"
+    '  File "/opt/app/judge.py", line 24, in ask\n'
+    "    return answer[name]\n"
+    "KeyError: 'grade'\n"
+)
+
+
+def patterns_of(text: str) -> list[str]:
+    return [name for name, _ in read_sample(text)]
+
+
+def test_a_chain_of_tracebacks_of_a_dropped_task_is_all_of_that_task() -> None:
+    chained = (
+        "\nDuring handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/opt/app/judge.py", line 31, in grade\n'
+        '    raise ValueError("no grade")\n'
+        "ValueError: no grade\n"
+    )
+    assert patterns_of(DROPPED + chained) == ["detached_exception", "detached_exception"]
+
+
+def test_a_traceback_after_that_of_a_dropped_task_is_its_own() -> None:
+    own = 'Traceback (most recent call last):\n  File "/opt/app/main.py", line 3, in main\nOSError: gone\n'
+    assert patterns_of(DROPPED + own) == ["detached_exception", "traceback"]
+
+
+def test_torch_messages_that_are_glued_to_another_writers_line_are_read() -> None:
+    watchdog = (
+        "[rank3]:[E314 09:00:00.426415540 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=77, OpType=ALLREDUCE, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600013 ms"
+    )
+    reader = Reader("log", NOWHERE, 0)
+    text = f"Loading shards:  50%|█████     | 1/2{watchdog}[rank1]:[E ProcessGroupNCCL.cpp:583] [Rank 1] To avoid data "
+    text += "inconsistency, we are taking the entire process down.\n"
+    seen = reader.read(Block("log", 0, 1, text.encode())) + reader.end()
+    assert [(each.pattern, each.origin.rank) for each in seen] == [("collective_timeout", 3), ("collective_abort", 1)]
+
+
+def test_a_torch_message_that_is_quoted_on_another_line_is_content() -> None:
+    quoted = '{"said": "x[rank1]:[E ProcessGroupNCCL.cpp:583] [Rank 1] To avoid data inconsistency, we are taking the '
+    assert patterns_of(quoted + 'entire process down."}\n') == []

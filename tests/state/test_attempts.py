@@ -1,6 +1,8 @@
 """Where attempts are cut."""
 
 from extractors.polls import JobState, Pod, PodsPolled
+from extractors.relaunches import Anew, Launched
+from extractors.signal import Fault
 from extractors.supervisor import NodeRole, RoleAssigned
 from state.attempts import AttemptCutter
 from state.tracker import AttemptStarted
@@ -72,3 +74,43 @@ def test_banner_that_another_home_tells_by_another_clock_is_no_new_attempt():
 
     assert cuts(banner(10), local(90)) == []
     assert cuts(banner(10), local(90), local(900)) == [AttemptStarted(1)]
+
+
+KILLED = Fault("worker_crashed", "exit code -9", entity="local rank 3")
+
+
+def launch(at, by="DeepSpeed", after=Anew.END, **where):
+    return saw(at, Launched(by, after), **where)
+
+
+def killed(at, **where):
+    return saw(at, KILLED, pattern="launched_process_failed", **where)
+
+
+def test_launch_after_an_end_in_the_same_home_begins_an_attempt():
+    assert cuts(launch(0), killed(30), launch(50), killed(80), launch(100)) == [AttemptStarted(1), AttemptStarted(2)]
+
+
+def test_launch_without_an_end_before_it_is_the_next_stage_of_a_script():
+    assert cuts(launch(0), launch(900)) == []
+
+
+def test_end_in_another_home_makes_no_launch_a_new_attempt():
+    assert cuts(launch(0), killed(30, source="slurm-7.out"), launch(900)) == []
+
+
+def test_launchers_of_several_nodes_are_one_launch():
+    assert cuts(launch(0), killed(30), launch(50), killed(52), launch(55)) == [AttemptStarted(1)]
+
+
+def test_a_launcher_that_restarts_its_workers_says_itself_that_they_ended():
+    restarts = [launch(at, "torchrun", Anew.NOTHING) for at in (100, 103, 900)]
+    assert cuts(launch(0, "torchrun"), *restarts) == [AttemptStarted(1), AttemptStarted(2)]
+
+
+def test_second_start_of_a_process_that_is_alone_in_its_file_begins_an_attempt():
+    assert cuts(launch(0, after=Anew.START), launch(1, after=Anew.START)) == [AttemptStarted(1)]
+
+
+def test_error_of_the_program_itself_is_no_end_of_its_launcher():
+    assert cuts(launch(0), saw(30, Fault("python_exception", "", "KeyError")), launch(900)) == []

@@ -301,3 +301,33 @@ def test_storm_of_many_errors_is_bounded_and_still_finds_its_like():
     assert len(seen.events) == EARLIEST_KEPT + NEWEST_KEPT
     assert seen.events[-1].count == 6
     assert seen.total == 305
+
+
+def dropped(at, exception="TypeError", **where):
+    """An exception of a task that nobody awaits."""
+    return crash(at, exception, "ask", pattern="detached_exception", **where)
+
+
+def test_an_error_of_a_dropped_task_is_a_first_cause_where_nothing_else_is():
+    assert faults(dropped(10)).first.fault.exception == "TypeError"
+
+
+def test_an_error_of_a_dropped_task_is_handled_where_anybody_moves_on_after_it():
+    seen = faults(dropped(10, pid=5), started(20, "step"))
+    assert (seen.first, [event.fault.exception for event in seen.noted]) == (None, ["TypeError"])
+
+
+def test_an_error_that_ended_its_process_is_blamed_before_an_earlier_one_of_a_dropped_task():
+    seen = faults(dropped(10, pid=5), crash(60, "OSError", "main", pid=5))
+    assert seen.first.fault.exception == "OSError"
+
+
+def test_of_two_kinds_of_dropped_tasks_the_newer_one_is_blamed_since_the_process_went_on_after_the_other():
+    seen = faults(dropped(10), dropped(4000, "KeyError"), dropped(4100, "KeyError"))
+    assert (seen.first.fault.exception, seen.first.count) == ("KeyError", 2)
+
+
+def test_a_bare_death_long_after_an_error_of_a_dropped_task_is_not_its_doing():
+    death = fault(4000, "actor_died", entity=POLICY)
+    assert faults(dropped(10), death).first.fault.cause == "actor_died"
+    assert faults(dropped(3900), death).first.fault.exception == "TypeError"

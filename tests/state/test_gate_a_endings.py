@@ -3,6 +3,7 @@
 from extractors.polls import Pod, PodsPolled, PollFailed, SyncPolled
 from extractors.record import SourceEnded, SourceFailed, SourceKind
 from extractors.signal import Fault, Teardown
+from extractors.supervisor import DriverExited, UploadCut
 from extractors.trainer import Ending, StepCompleted, TrainingDone
 from state.gate import Status
 from state.gates.liveness import LIVENESS
@@ -123,6 +124,12 @@ def test_succeeded_with_a_training_done_line_is_completed():
     assert said(ruled(*both_homes(), done, polled(200, "succeeded"))) == (Status.PASS, "COMPLETED")
 
 
+def test_an_error_of_a_dropped_task_explains_a_failure_and_no_success():
+    dropped = saw(100, Fault("python_exception", "", "KeyError", "ask"), pattern="detached_exception")
+    assert said(ruled(*both_homes(), dropped, polled(200, "failed"))) == (Status.FAIL, "DEAD")
+    assert said(ruled(*both_homes(), dropped, polled(200, "succeeded"))) == (Status.ERROR, "UNEXPLAINED")
+
+
 def test_succeeded_at_the_last_step_is_completed_whatever_broke_after_it():
     last = saw(100, StepCompleted(80, 80, 60.0))
     ruling = ruled(*both_homes(), last, died(110), polled(200, "succeeded"))
@@ -234,3 +241,12 @@ def test_done_trainer_may_take_its_time_to_exit():
 def test_trainer_that_goes_on_after_its_last_step_is_not_done():
     more = [saw(100, TrainingDone(Ending.MAX_STEPS)), started(120, "save_checkpoints")]
     assert said(ruled(*both_homes(), *more, *polls("running", until=1500))) == (Status.PASS, "ALIVE")
+
+
+def test_an_end_without_a_cause_whose_ray_logs_were_cut_is_no_end_without_a_cause():
+    for said_so in (UploadCut(), DriverExited(1, upload_cut=True)):
+        ruling = ruled(*both_homes(), saw(150, said_so), polled(200, "failed", exit_code=1))
+        assert said(ruling) == (Status.ERROR, "INCOMPLETE")
+        assert ruling.missing[0].what == "the ends of the per-actor Ray logs"
+        assert said(ruled(*both_homes(), died(), saw(150, said_so), polled(200, "failed"))) == (Status.FAIL, "DEAD")
+    assert said(ruled(*both_homes(), saw(150, DriverExited(1)), polled(200, "failed"))) == (Status.ERROR, "UNEXPLAINED")

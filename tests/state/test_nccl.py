@@ -1,6 +1,6 @@
 """Communicators that were left half-built, and ranks behind."""
 
-from extractors.nccl import CommClosed, CommInit, CommTorn
+from extractors.nccl import CommClosed, CommCut, CommInit, CommTorn
 from extractors.record import SourceKind
 from extractors.trainer import ForwardEntered
 from state.trackers.nccl import NcclTracker
@@ -161,3 +161,23 @@ def test_rank_without_its_forward_marker_is_behind():
 def test_forward_that_just_begins_leaves_nobody_behind():
     marks = [saw(10, ForwardEntered(rank)) for rank in range(4)]
     assert nccl(*marks, saw(500, ForwardEntered(0))).behind == ()
+
+
+def cut(at, rank, ranks=4, group=GROUP[:9]):
+    return saw(at, CommCut(group, rank, ranks), source=ACTOR_LOG)
+
+
+def test_a_rank_whose_line_is_cut_is_neither_absent_nor_unfinished():
+    (built,) = nccl(*(init(1, rank, False) for rank in (0, 1)), cut(2, 2)).communicators
+    assert (built.started, built.unfinished, built.absent, built.torn) == ((0, 1, 2), (0, 1), (), 1)
+
+
+def test_the_cut_line_of_a_rank_that_began_leaves_open_whether_it_completed():
+    (built,) = nccl(*(init(1, rank, False) for rank in range(4)), cut(2, 3), init(3, 0, True)).communicators
+    assert (built.completed_count, built.unfinished) == (1, (1, 2))
+
+
+def test_a_cut_line_of_another_communicator_hides_no_absent_rank():
+    begun = [init(1, rank, False) for rank in (0, 1, 2)]
+    for other in (cut(2, 3, ranks=8), cut(2, 3, group="0x99")):
+        assert [built.absent for built in nccl(*begun, other).communicators] == [(3,)]

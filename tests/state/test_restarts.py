@@ -139,6 +139,18 @@ def test_wall_clock_with_a_healthy_successor_is_no_burn():
     assert ledger(*said, saw(600, BringUp("staging"), attempt=1)).burned == 1
 
 
+def test_a_time_limit_that_the_log_tells_is_a_wall_clock_too():
+    limit = Fault("wall_clock", "Slurm cancelled job 4711: time limit")
+    said = life(0, begins=0, dies_of=limit)
+    seen = ledger(*said, *life(1, begins=600))
+    assert (seen.burned, seen.attempts[0].ending, seen.attempts[0].cause) == (0, "timed_out", "wall_clock")
+    assert ledger(*said, saw(600, BringUp("staging"), attempt=1)).burned == 1
+
+
+def test_a_wall_clock_that_ended_the_job_is_burned_however_far_it_came():
+    assert ledger(*life(0, begins=0), polled(250, "timed_out")).burned == 1
+
+
 def test_attempts_before_the_first_line_count_with_unknown_causes():
     seen = ledger(*life(2, begins=0), polled(300, "running", failures=2))
     assert (seen.burned, seen.pattern) == (2, RestartPattern.UNKNOWN)
