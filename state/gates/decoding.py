@@ -92,7 +92,8 @@ def floored(case: Case) -> Ruling | None:
     if case.facts.facts.enforce_eager:
         words = f"eager mode is on (enforce_eager), which costs CUDA graphs: {words}"
         fix = "set enforce_eager to false, so that CUDA graphs are used, and relaunch from the checkpoint"
-        lines += [line for line in (case.facts.sources.get("enforce_eager"),) if line is not None]
+        said = case.facts.sources.get("enforce_eager")
+        lines += [said] if said is not None and said.quote else []
     return failed("FLOORED", words, *lines, fix=fix)
 
 

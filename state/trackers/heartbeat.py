@@ -93,6 +93,7 @@ class HeartbeatTracker(Tracker):
     fill: _Fill | None = None
     closed_groups: int = 0
     closed_seconds: float = 0.0
+    best_rate: float = 0.0
     now_us: int = 0
     memory: dict[str, HostRam] = {}
     benign: dict[str, BenignSeen] = {}
@@ -101,7 +102,7 @@ class HeartbeatTracker(Tracker):
 
     def on_attempt(self, seen: Observation) -> None:
         """Forgets the life before."""
-        self.fill, self.closed_groups, self.closed_seconds = None, 0, 0.0
+        self.fill, self.closed_groups, self.closed_seconds, self.best_rate = None, 0, 0.0, 0.0
         self.memory, self.benign, self.noted, self.stale = {}, {}, {}, None
 
     def on_buffer(self, seen: Observation) -> None:
@@ -120,6 +121,7 @@ class HeartbeatTracker(Tracker):
         if bar.held > fill.rises[-1][1]:
             fill.rises = _thinned([*fill.rises, (seen.at_us, bar.held)])
             fill.first = seen.evidence
+            self._remember_pace(fill)
         fill.needed, fill.evidence, fill.newest_us = bar.needed, seen.evidence, seen.at_us
         fill.own_us, fill.elapsed = own_us, bar.elapsed
 
@@ -128,6 +130,13 @@ class HeartbeatTracker(Tracker):
             return
         self.closed_groups += self.fill.rises[-1][1] - self.fill.rises[0][1]
         self.closed_seconds += (self.fill.rises[-1][0] - self.fill.started_us) / SECOND_US
+
+    def _remember_pace(self, fill: _Fill) -> None:
+        """Keeps the best mean over all filling so far: a slow stretch must not become what it is measured by."""
+        groups = self.closed_groups + fill.rises[-1][1] - fill.rises[0][1]
+        seconds = self.closed_seconds + (fill.rises[-1][0] - fill.started_us) / SECOND_US
+        if seconds >= GENERATION_WINDOW:
+            self.best_rate = max(self.best_rate, groups / seconds)
 
     def on_memory(self, seen: Observation) -> None:
         """Keeps the newest memory of a node; a cgroup's cap binds before the node's size does."""
@@ -178,6 +187,7 @@ class HeartbeatTracker(Tracker):
         now_us = max(self.now_us, fill.newest_us)
         recent, earlier_groups, earlier_seconds = _rates(fill, now_us)
         groups, seconds = self.closed_groups + earlier_groups, self.closed_seconds + earlier_seconds
+        earlier = max(groups / seconds, self.best_rate) if seconds >= _SHORTEST_BASIS else None
         return Buffer(
             held=fill.rises[-1][1],
             needed=fill.needed,
@@ -186,7 +196,7 @@ class HeartbeatTracker(Tracker):
             newest_us=fill.newest_us,
             evidence=fill.evidence,
             fill_us=fill.started_us,
-            earlier_rate=groups / seconds if seconds >= _SHORTEST_BASIS else None,
+            earlier_rate=earlier,
             recent_rate=recent,
         )
 
