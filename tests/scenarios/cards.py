@@ -18,7 +18,8 @@ def poll(run: Run, at: float, text: str) -> None:
     elif words == "exactly":
         for role, share in said.items():
             for rank in _PODS.get(role, ()):
-                record(run, at + rank, "gpu", inside(run, run.pod(rank), *SMI), _answer(run, share, said), run.pod(rank))
+                pod = run.pod(rank)
+                record(run, at + rank, "gpu", inside(run, pod, *SMI), _answer(run, share, said), pod)
     else:
         polls.gpu(run, at, int(said["policy"]), int(said["engine"]))
 
