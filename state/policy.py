@@ -117,6 +117,8 @@ STARVED_KV_PERCENT = 10.0
 """And no KV cache may be fuller than this."""
 STARVED_RATE_SHARE = 0.25
 """And the buffer must rise slower than this share of its own earlier rate."""
+GROUPS_EXPECTED = 8.0
+"""Where no bar counts the groups: so many must be due within 10 min for their absence to mean anything."""
 DISPATCHER_BOUND_PERCENT = 90.0
 """Of one core: a coordinator is one Python process and can't use more."""
 THRASHING_WAITING_FACTOR = 4.0

@@ -7,8 +7,6 @@ from extractors.vllm import AGGREGATED
 from state.case import Case
 from state.gate import Gap, Ruling, failed, unjudged
 from state.gates.readings import (
-    buffer_lines,
-    buffer_of_phase,
     engine_lines,
     engine_words,
     gap_of,
@@ -18,6 +16,7 @@ from state.gates.readings import (
     minutes_of_window,
     newest_first,
 )
+from state.gates.supply import supply
 from state.policy import (
     DENSE_FLOORS,
     ENGINE_FRESH,
@@ -32,7 +31,6 @@ from state.policy import (
 )
 from state.trackers.engines import EngineState
 from state.trackers.facts import JobFacts
-from state.trackers.heartbeat import Buffer
 from state.trackers.pipeline import StackDump
 from state.trackers.processes import ProcessRole
 
@@ -43,8 +41,8 @@ _FEWEST_LINES = 5
 def thrashing(case: Case) -> Ruling | None:
     """Generation, for ≥ 10 min: waiting ≥ 4 × running on the fleet, throughput flat (±10 %) and the buffer not rising
     faster: lower concurrency or raise decode slots in lockstep."""
-    buffer = buffer_of_phase(case)
-    if generating_for(case) < GENERATION_WINDOW or buffer is None or _rises_faster(buffer):
+    filling = supply(case)
+    if generating_for(case) < GENERATION_WINDOW or filling is None or filling.faster:
         return None
     loads = [case.engines.load(at_us) for at_us in minutes_of_window(case, GENERATION_WINDOW)]
     if any(load.waiting < THRASHING_WAITING_FACTOR * max(load.running, 1) for load in loads):
@@ -63,14 +61,7 @@ def thrashing(case: Case) -> Ruling | None:
         f"lower n_concurrent_trials ({facts.n_concurrent_trials or 'not said'}) or raise max_num_seqs "
         f"({facts.max_num_seqs or 'not said'}), in lockstep"
     )
-    return failed("THRASHING", reason, *engine_lines(case), *buffer_lines(case), *gpu_lines(case), fix=fix)
-
-
-def _rises_faster(buffer: Buffer) -> bool:
-    """Whether the buffer rises faster than before, or nothing says that it does not. One that stands still does not."""
-    if buffer.recent_rate is None:
-        return True
-    return buffer.recent_rate > 0 and (buffer.earlier_rate is None or buffer.recent_rate > buffer.earlier_rate)
+    return failed("THRASHING", reason, *engine_lines(case), *filling.lines, *gpu_lines(case), fix=fix)
 
 
 def floored(case: Case) -> Ruling | None:
@@ -92,7 +83,8 @@ def floored(case: Case) -> Ruling | None:
     if case.facts.facts.enforce_eager:
         words = f"eager mode is on (enforce_eager), which costs CUDA graphs: {words}"
         fix = "set enforce_eager to false, so that CUDA graphs are used, and relaunch from the checkpoint"
-        lines += [line for line in (case.facts.sources.get("enforce_eager"),) if line is not None]
+        said = case.facts.sources.get("enforce_eager")
+        lines += [said] if said is not None and said.quote else []
     return failed("FLOORED", words, *lines, fix=fix)
 
 

@@ -6,9 +6,7 @@ from state.case import Case
 from state.gate import Gap, Ruling, failed, passed, unjudged
 from state.gates.pipeline_measures import Measured, coordinator_cpu, issued, live_stacks, staleness
 from state.gates.readings import (
-    buffer_lines,
     buffer_of_phase,
-    buffer_words,
     engine_lines,
     engine_words,
     fleet_cap,
@@ -17,13 +15,13 @@ from state.gates.readings import (
     gpu_lines,
     minutes_of_window,
 )
+from state.gates.supply import WAITS, generates_in_step, supply
 from state.policy import (
     BACKPRESSURE_STEPS,
     BACKPRESSURE_WAIT_SHARE,
     GENERATION_WINDOW,
     STARVED_IDLE_LINES,
     STARVED_KV_PERCENT,
-    STARVED_RATE_SHARE,
     STARVED_RUNNING_SHARE,
     Stage,
 )
@@ -68,12 +66,13 @@ def starved(case: Case) -> Ruling | None:
     since_us = generating_since(case)
     if since_us is None or generating_for(case) < GENERATION_WINDOW or not _engines_hungry(case):
         return None
-    if buffer_of_phase(case) is None:
+    filling = supply(case)
+    if filling is None:
         return _without_buffer(case)
-    if not _buffer_slow(case):
+    if not filling.slow:
         return None
-    reason = f"{engine_words(case)}; {buffer_words(case)}"
-    lines = (*engine_lines(case), *buffer_lines(case), *gpu_lines(case))
+    reason = f"{engine_words(case)}; {filling.words}"
+    lines = (*engine_lines(case), *filling.lines, *gpu_lines(case))
     taken: list[Measured] = []
     missing: list[Gap] = []
     for measure in (coordinator_cpu, staleness, issued, live_stacks):
@@ -105,7 +104,7 @@ def _without_buffer(case: Case) -> Ruling | None:
     """Hungry engines behind a trainer that waits for a buffer which no line shows. Where there is no buffer at all
     (synchronous generation, evaluation) a batch's last stragglers look just so, and nothing is concluded."""
     phase = case.phases.innermost
-    if phase is None or phase.name != "wait_for_generation_buffer":
+    if phase is None or phase.name != WAITS or generates_in_step(case):
         return None
     why = "no line of the generation buffer was printed since the trainer began to wait for it"
     lines: tuple[Evidence, ...] = (*engine_lines(case), phase.evidence, *gpu_lines(case))
@@ -126,12 +125,3 @@ def _engines_hungry(case: Case) -> bool:
     idle = sum(1 for sample in said if sample.waiting == 0)
     full = max(sample.kv_percent or 0.0 for sample in said)
     return idle >= STARVED_IDLE_LINES * len(said) and full <= STARVED_KV_PERCENT
-
-
-def _buffer_slow(case: Case) -> bool:
-    buffer = buffer_of_phase(case)
-    if buffer is None or buffer.full or buffer.recent_rate is None:
-        return False
-    if buffer.recent_rate <= 0:
-        return True
-    return buffer.earlier_rate is not None and buffer.recent_rate < STARVED_RATE_SHARE * buffer.earlier_rate

@@ -10,16 +10,19 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from extractors.harbor import BatchCompleted
 from extractors.host import HostMemory
-from extractors.record import Evidence, Observation
+from extractors.record import Evidence, Observation, SourceKind, SourceSeen
 from extractors.signal import Benign, Noted
-from extractors.trainer import BufferProgress, RankMarker, StaleGroups
+from extractors.trainer import BufferProgress, RankMarker, RolloutBatch, StaleGroups
 from state.policy import GENERATION_WINDOW, SECOND_US
 from state.tracker import AttemptStarted, Tracker
+from state.trackers.supply import Batches, GroupPace, Groups, OpenBatch
 
 _RISES = 256
 _NODES = 512
 _KINDS = 128
+_SAMPLED_HOMES = (SourceKind.AGGREGATED, SourceKind.POD, SourceKind.SLURM)
 _SHORTEST_BASIS = 60.0
 """Seconds of filling below which no rate is taken from it."""
 
@@ -63,11 +66,14 @@ class BenignSeen(msgspec.Struct, frozen=True):
 
 
 class HeartbeatView(msgspec.Struct, frozen=True):
-    """buffer is None until a bar was read in this attempt; host_memory is by node, benign by kind. stale counts the
+    """buffer is None until a bar was read in this attempt; groups (by home) and batch tell of its filling without one;
+    host_memory is by node, benign by kind. stale counts the
     groups that were thrown away as too stale in this attempt. noted counts what no rule weighs: setup and dynamics by
     their kind, the markers of ranks by their name."""
 
     buffer: Buffer | None = None
+    groups: tuple[GroupPace, ...] = ()
+    batch: OpenBatch | None = None
     stale: BenignSeen | None = None
     host_memory: dict[str, HostRam] = {}
     benign: dict[str, BenignSeen] = {}
@@ -90,9 +96,15 @@ class _Fill(msgspec.Struct):
 class HeartbeatTracker(Tracker):
     """Keeps the open fill whole and the closed ones as two sums."""
 
+    VERSION: ClassVar[int] = 2
+
     fill: _Fill | None = None
     closed_groups: int = 0
     closed_seconds: float = 0.0
+    best_rate: float = 0.0
+    sampled: list[str] = []
+    groups: dict[str, Groups] = {}
+    batches: Batches = msgspec.field(default_factory=Batches)
     now_us: int = 0
     memory: dict[str, HostRam] = {}
     benign: dict[str, BenignSeen] = {}
@@ -101,8 +113,9 @@ class HeartbeatTracker(Tracker):
 
     def on_attempt(self, seen: Observation) -> None:
         """Forgets the life before."""
-        self.fill, self.closed_groups, self.closed_seconds = None, 0, 0.0
+        self.fill, self.closed_groups, self.closed_seconds, self.best_rate = None, 0, 0.0, 0.0
         self.memory, self.benign, self.noted, self.stale = {}, {}, {}, None
+        self.groups, self.batches = {}, Batches()
 
     def on_buffer(self, seen: Observation) -> None:
         """Folds a line of the bar; a line older than the newest (an echo of it) is passed over."""
@@ -120,6 +133,7 @@ class HeartbeatTracker(Tracker):
         if bar.held > fill.rises[-1][1]:
             fill.rises = _thinned([*fill.rises, (seen.at_us, bar.held)])
             fill.first = seen.evidence
+            self._remember_pace(fill)
         fill.needed, fill.evidence, fill.newest_us = bar.needed, seen.evidence, seen.at_us
         fill.own_us, fill.elapsed = own_us, bar.elapsed
 
@@ -128,6 +142,29 @@ class HeartbeatTracker(Tracker):
             return
         self.closed_groups += self.fill.rises[-1][1] - self.fill.rises[0][1]
         self.closed_seconds += (self.fill.rises[-1][0] - self.fill.started_us) / SECOND_US
+
+    def _remember_pace(self, fill: _Fill) -> None:
+        """Keeps the best mean over all filling so far: a slow stretch must not become what it is measured by."""
+        groups = self.closed_groups + fill.rises[-1][1] - fill.rises[0][1]
+        seconds = self.closed_seconds + (fill.rises[-1][0] - fill.started_us) / SECOND_US
+        if seconds >= GENERATION_WINDOW:
+            self.best_rate = max(self.best_rate, groups / seconds)
+
+    def on_source(self, seen: Observation) -> None:
+        """Notes the sources in which Ray's de-duplication folds lines."""
+        if seen.signal.kind in _SAMPLED_HOMES and seen.evidence.source not in self.sampled:
+            self.sampled = [*self.sampled, seen.evidence.source][-_NODES:]
+
+    def on_group(self, seen: Observation) -> None:
+        """Counts a group that ended, in the home that says so."""
+        home = "sampled" if seen.evidence.source in self.sampled else "whole"
+        if home not in self.groups:
+            self.groups[home] = Groups(seen.at_us, seen.evidence)
+        self.groups[home].add(seen)
+
+    def on_batch(self, seen: Observation) -> None:
+        """Keeps the step's rollout batch."""
+        self.batches.fold(seen)
 
     def on_memory(self, seen: Observation) -> None:
         """Keeps the newest memory of a node; a cgroup's cap binds before the node's size does."""
@@ -165,11 +202,15 @@ class HeartbeatTracker(Tracker):
     def tick(self, now_us: int) -> bool:
         """Moves the end of the 10 minutes that the recent rate looks back on."""
         self.now_us = max(self.now_us, now_us)
-        return self.fill is not None
+        for groups in self.groups.values():
+            groups.forget(self.now_us)
+        return self.fill is not None or bool(self.groups)
 
     def view(self) -> HeartbeatView:
         """The heartbeat as it stands."""
-        return HeartbeatView(self._buffer(), self.stale, dict(self.memory), dict(self.benign), dict(self.noted))
+        groups = tuple(groups.shown(self.now_us) for groups in self.groups.values())
+        kept = (dict(self.memory), dict(self.benign), dict(self.noted))
+        return HeartbeatView(self._buffer(), groups, self.batches.shown(), self.stale, *kept)
 
     def _buffer(self) -> Buffer | None:
         fill = self.fill
@@ -178,6 +219,7 @@ class HeartbeatTracker(Tracker):
         now_us = max(self.now_us, fill.newest_us)
         recent, earlier_groups, earlier_seconds = _rates(fill, now_us)
         groups, seconds = self.closed_groups + earlier_groups, self.closed_seconds + earlier_seconds
+        earlier = max(groups / seconds, self.best_rate) if seconds >= _SHORTEST_BASIS else None
         return Buffer(
             held=fill.rises[-1][1],
             needed=fill.needed,
@@ -186,13 +228,16 @@ class HeartbeatTracker(Tracker):
             newest_us=fill.newest_us,
             evidence=fill.evidence,
             fill_us=fill.started_us,
-            earlier_rate=groups / seconds if seconds >= _SHORTEST_BASIS else None,
+            earlier_rate=earlier,
             recent_rate=recent,
         )
 
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Observation], None]]] = {
         AttemptStarted: on_attempt,
+        SourceSeen: on_source,
         BufferProgress: on_buffer,
+        BatchCompleted: on_group,
+        RolloutBatch: on_batch,
         HostMemory: on_memory,
         Benign: on_benign,
         Noted: on_noted,

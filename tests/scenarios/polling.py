@@ -8,6 +8,7 @@ from tests.captures.writing import polls, processes
 from tests.captures.writing.polls import Answer, record
 from tests.captures.writing.run import Actor, Run
 from tests.captures.writing.trials import ADD_TESTS, REFUSED_401, Failure, started_trial, trial
+from tests.scenarios import cards
 from tests.scenarios.scenes import settings
 from tests.scenarios.speakers import Cue, Speaks, actor_of
 
@@ -75,12 +76,8 @@ def _pods(run: Run, cue: Cue) -> None:
 
 
 def _gpus(run: Run, cue: Cue) -> None:
-    """`policy=88 engine=71` in percent; `refused`."""
-    if cue.text == "refused":
-        polls.gpu_refused(run, cue.at)
-        return
-    _, said = settings(cue.text)
-    polls.gpu(run, cue.at, int(said["policy"]), int(said["engine"]))
+    """`policy=88 engine=71` in percent; `refused`; more forms in cards.py."""
+    cards.poll(run, cue.at, cue.text)
 
 
 def _procs(run: Run, cue: Cue) -> None:

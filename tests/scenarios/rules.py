@@ -40,6 +40,7 @@ RULES: dict[str, str] = {
     "A.half_built": "communicators left half-built are named by their absent ranks",
     "A.done_not_exited": "done and still running after 15 min: WEDGED, done_not_exited",
     # --- gate B
+    "B.needs": "a fresh GPU poll, ranks told apart, the engine subscription: else INCOMPLETE or UNSEPARATED",
     "B1": "fatal GPU out-of-memory: OOM_GPU",
     "B2": "confirmed host out-of-memory: OOM_HOST; host RAM at 95 % is a warning",
     "B3": "training with idle policy ranks, no progress and the stacks: IDLE_TRAINING",

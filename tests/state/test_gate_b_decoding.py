@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from extractors.record import Observation
@@ -79,6 +80,14 @@ def test_eager_mode_is_said_first() -> None:
     ruling = _judged(BUSY, fleet(110, 1290, 20, rate=90.0), facts=facts)
     assert ruling.reason.startswith("eager mode is on")
     assert "CUDA graphs" in ruling.fix
+
+
+def test_a_place_without_a_quote_is_not_shown_for_eager_mode() -> None:
+    facts = declared(model="Mix-14B", architecture="dense", enforce_eager=True)
+    unquoted = msgspec.structs.replace(facts, evidence=msgspec.structs.replace(facts.evidence, quote=""))
+    ruling = _judged(BUSY, fleet(110, 1290, 20, rate=90.0), facts=unquoted)
+    assert ruling.condition == "FLOORED"
+    assert all(line.quote for line in ruling.evidence)
 
 
 def test_few_running_requests_have_no_floor() -> None:

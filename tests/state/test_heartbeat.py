@@ -37,6 +37,12 @@ def test_frozen_time_does_not_lower_the_earlier_rate() -> None:
     assert buffer.earlier_rate == pytest.approx(1 / 20)
 
 
+def test_a_slow_stretch_is_measured_by_the_best_pace_before_it() -> None:
+    buffer = _buffer(*rising(0, 10, 0, 90), *rising(1000, 100, 91, 150), now=6900)
+    assert buffer.earlier_rate == pytest.approx(1 / 10)
+    assert buffer.recent_rate == pytest.approx(1 / 100)
+
+
 def test_a_young_fill_has_no_recent_rate_yet() -> None:
     assert _buffer(*rising(0, 20, 0, 10), now=300).recent_rate is None
 
