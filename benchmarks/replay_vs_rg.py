@@ -1,10 +1,16 @@
-"""Whole `wedgewatch replay` of a generated capture against `rg -c` with the catalogue's hints and patterns.
+"""Whole `wedgewatch replay` of a generated capture against `rg -c` with the same patterns, and against simpler designs.
 
-    python -m benchmarks.replay_vs_rg [--megabytes 250] [--signals 0.05] [--pairs 5] [--patterns-megabytes 0]
+    python -m benchmarks.replay_vs_rg [--megabytes 1000] [--signals 0.01 0.05 0.3] [--pairs 5]
 
-Each pair runs both, one after the other, on one core; medians are printed with the ratio of throughputs and the peak
-memory of wedgewatch. rg searches the whole file for the hints (plain literals, its fastest form), and where asked the
-file's first megabytes for the patterns: with hundreds of regexes it needs minutes for one. Needs `rg`.
+Each pair runs all, one after the other, on one core; medians of processor seconds are printed as a table, with the
+ratio of throughputs and the peak memory. The peers:
+
+rg, patterns    every pattern of the catalogue as a regex of rg's (a parser without a regex by its hints), in bytes,
+                counted repetitions (`{0,80}`) as plain ones: as they stand rg needs over a minute for a megabyte
+rg, literals    the catalogue's hints alone, which find lines and understand none: rg's fastest form
+naive           the designs of benchmarks/naive.py over the log's first megabytes
+
+Needs `rg`.
 """
 
 import argparse
@@ -13,76 +19,99 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks.finelog import write
+from benchmarks.naive import DESIGNS
 from benchmarks.run import Cost, measured, replay
 from extractors.catalogue import CATALOGUE
 
+OURS = "wedgewatch replay"
+HEADS = {"items": 2, "alternation": 2, "scans": 20}
+"""Megabytes of the log that a naive design gets: enough for its rate."""
+_RG = ("rg", "-c", "-j1", "-a")
 
-def rg_patterns() -> tuple[list[str], list[str]]:
-    """(every pattern as a regex that rg understands, every hint as a regex). A pattern that rg can't read, or that is a
-    parser without a regex, is stood in for by its hints."""
-    hints = [_escaped(hint) for hint in CATALOGUE.whole.hints]
+
+def rg_patterns() -> list[str]:
+    """Every pattern of the catalogue as one that rg compiles; hints stand in where there is no regex, or none that it
+    reads."""
     wanted: list[str] = []
     for pattern in CATALOGUE.whole.patterns:
-        text = re.sub(r"\(\?P?<\w+>", "(?:", pattern.regex.pattern).replace("\\ ", " ") if pattern.regex else ""
+        text = _loosened(pattern.regex.pattern) if pattern.regex else ""
         wanted += [text] if text and _compiles(text) else [_escaped(hint) for hint in pattern.hints]
-    return wanted, hints
+    return wanted
+
+
+def _loosened(pattern: str) -> str:
+    """A pattern in bytes, without names, its counted repetitions plain: it matches no fewer lines."""
+    text = re.sub(r"\(\?P?<\w+>", "(?:", pattern).replace("\\ ", " ")
+    text = re.sub(r"\{[1-9]\d*,\d+\}", "+", re.sub(r"\{0,\d+\}", "*", text))
+    return re.sub(r"[^\x00-\x7f]", ".", text)
 
 
 def _escaped(hint: str) -> str:
-    return re.sub(r"([][\\.^$*+?{}()|])", r"\\\1", hint)
+    return re.sub(r"[^\x00-\x7f]", ".", re.sub(r"([][\\.^$*+?{}()|])", r"\\\1", hint))
 
 
 def _compiles(text: str) -> bool:
-    done = subprocess.run(["rg", "-c", "-e", text, os.devnull], capture_output=True, check=False)
+    done = subprocess.run(["rg", "-c", "--no-unicode", "-e", text, os.devnull], capture_output=True, check=False)
     return done.returncode in (0, 1) and "\n" not in text
 
 
 def main() -> None:
-    """Writes the capture, runs the pairs, prints a table."""
+    """Writes the captures, runs the pairs, prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=250)
-    parser.add_argument("--signals", type=float, default=0.05)
+    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--signals", type=float, nargs="+", default=[0.01, 0.05, 0.3])
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--patterns-megabytes", type=float, default=0)
     asked = parser.parse_args()
     if not shutil.which("rg"):
         raise SystemExit("rg is not installed: it is the peer of this benchmark")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        capture = write(folder / "capture", asked.megabytes, asked.signals)
-        log, head = capture / "finelog.log", folder / "head.log"
-        with log.open("rb") as whole:
-            head.write_bytes(whole.read(int(asked.patterns_megabytes * 1e6)))
-        for kind, lines in zip(("patterns", "hints"), rg_patterns(), strict=True):
-            (folder / kind).write_text("\n".join(lines) + "\n", encoding="utf-8")
-        runs = {
-            "wedgewatch replay": (replay(capture), log),
-            "rg -c hints": (["rg", "-c", "-j1", "-a", "-F", "-f", str(folder / "literals"), str(log)], log),
-        }
-        if asked.patterns_megabytes:
-            runs["rg -c patterns"] = (["rg", "-c", "-j1", "-a", "-f", str(folder / "patterns"), str(head)], head)
-        (folder / "literals").write_text("\n".join(CATALOGUE.whole.hints) + "\n", encoding="utf-8")
-        costs: dict[str, list[Cost]] = {name: [] for name in runs}
-        for _ in range(asked.pairs):
-            for name, (command, _) in runs.items():
-                costs[name].append(measured(command, may_exit=(0, 1)))
-        _print(asked, {name: os.path.getsize(file) / 1e6 for name, (_, file) in runs.items()}, costs)
+    print(f"{asked.megabytes} MB, medians of {asked.pairs} paired runs, processor time, one core\n")
+    print("| signal lines | what | MB/s | wedgewatch ÷ this | peak MB |\n|---|---|---|---|---|")
+    for share in asked.signals:
+        with tempfile.TemporaryDirectory() as name:
+            _compare(Path(name), asked.megabytes, share, asked.pairs)
 
 
-def _print(asked: argparse.Namespace, sizes: dict[str, float], costs: dict[str, list[Cost]]) -> None:
-    print(f"{asked.megabytes} MB, {asked.signals:.0%} signal lines, medians of {asked.pairs} paired runs, one core")
-    ours = statistics.median(cost.processor for cost in costs["wedgewatch replay"])
-    own_rate = sizes["wedgewatch replay"] / ours
+def _head(log: Path, to: Path, megabytes: int) -> Path:
+    with log.open("rb") as whole:
+        to.write_bytes(whole.read(megabytes * 1_000_000))
+    return to
+
+
+def _compare(folder: Path, megabytes: int, share: float, pairs: int) -> None:
+    """Runs all over a log with this share of signal lines, and prints their rows."""
+    capture = write(folder / "capture", megabytes, share)
+    log = capture / "finelog.log"
+    heads = {name: _head(log, folder / f"{name}.log", megabytes) for name, megabytes in HEADS.items()}
+    (folder / "patterns").write_text("\n".join(rg_patterns()) + "\n", encoding="utf-8")
+    (folder / "literals").write_text("\n".join(CATALOGUE.whole.hints) + "\n", encoding="utf-8")
+    loose = (*_RG, "--no-unicode", "--regex-size-limit", "4G", "-f", str(folder / "patterns"))
+    runs = {
+        OURS: (replay(capture), log),
+        "rg, patterns": ([*loose, str(log)], log),
+        "rg, literals": ([*_RG, "-F", "-f", str(folder / "literals"), str(log)], log),
+        **{
+            f"naive: {name}": ([sys.executable, "-m", "benchmarks.naive", name, str(heads[name])], heads[name])
+            for name in DESIGNS
+        },
+    }
+    costs: dict[str, list[Cost]] = {name: [] for name in runs}
+    for _ in range(pairs):
+        for name, (command, _) in runs.items():
+            costs[name].append(measured(command, may_exit=(0, 1)))
+    rates = {
+        name: os.path.getsize(file) / 1e6 / statistics.median(cost.processor for cost in costs[name])
+        for name, (_, file) in runs.items()
+    }
     for name, ran in costs.items():
-        processor = statistics.median(cost.processor for cost in ran)
-        wall = statistics.median(cost.wall for cost in ran)
-        rate = sizes[name] / processor
-        print(f"{name:<18} {wall:7.2f} s wall {processor:7.2f} s cpu {rate:8.1f} MB/s   ratio {own_rate / rate:8.2f}")
-    print(f"peak memory of wedgewatch: {max(cost.megabytes for cost in costs['wedgewatch replay']):.0f} MB")
+        peak = max(cost.megabytes for cost in ran)
+        print(
+            f"| {share:.0%} | {name} | {rates[name]:.0f} | {rates[OURS] / rates[name]:.2f} | {peak:.0f} |", flush=True
+        )
 
 
 if __name__ == "__main__":

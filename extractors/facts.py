@@ -71,7 +71,7 @@ _UNSET = ("<unset>", "null", "None", "")
 @pattern(
     "facts",
     Nature.FACT,
-    hints=(*(f"{key}: " for key in KEYS), *(f"{STRATEGY}: {name}" for name in _STRATEGIES)),
+    hints=(*KEYS, *(f"{STRATEGY}: {name}" for name in _STRATEGIES)),
     regex=rf"\s*({'|'.join(KEYS)}|{STRATEGY}(?=: (?:{'|'.join(_STRATEGIES)})\d?\s*$)): ([\w.-]+)\s*$",
     samples={
         "(skyrl_entrypoint pid=5150)   max_num_seqs: 96": ConfigFact("max_num_seqs", "96"),
@@ -112,7 +112,7 @@ def yaml_value(found: Any) -> ConfigFact | None:
 @pattern(
     "facts",
     Nature.FACT,
-    hints=(*(f"{key}=" for key in KEYS), *(f"{STRATEGY}={name}" for name in _STRATEGIES)),
+    hints=(*KEYS, *(f"{STRATEGY}={name}" for name in _STRATEGIES)),
     samples={
         "[09:10:00] task=/bob/rl-14b/0 |   python -m skyrl_train.entrypoints.main_base trainer.strategy=fsdp2 "
         "generator.max_num_seqs=96 ++terminal_bench_config.harbor.n_concurrent_trials=192": ConfigFacts(

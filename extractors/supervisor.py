@@ -55,7 +55,7 @@ _SPOKEN = ("[task-runtime] ", "[start_rl_iris_controller] ", "[start_vllm_iris_c
 @pattern(
     "supervisor",
     Nature.FACT,
-    hints=("] ROLE=head rank=", "] ROLE=worker rank="),
+    hints=_SPOKEN,
     regex=rf"{_SAYS}ROLE=(head|worker) rank=(\d+)/(\d+)",
     samples={
         "[09:00:01] task=/bob/rl-14b/0 | [task-runtime] ROLE=head rank=0/8 head_ip=10.0.1.1 ray_port=6379": (
@@ -76,7 +76,7 @@ def role_assigned(found: Any) -> RoleAssigned:
 @pattern(
     "supervisor",
     Nature.FACT,
-    hints=("] Ray nodes alive: ", " Ray node(s) joined. Resources: "),
+    hints=_SPOKEN,
     regex=rf"{_SAYS}(?:Ray nodes alive: (\d+)/(\d+)|All (\d+) Ray node\(s\) joined\.)",
     samples={
         "[task-runtime] Ray nodes alive: 7/8": NodesJoined(7, 8),
@@ -108,13 +108,12 @@ _MILESTONES = (
     ("Worker rank ", "Ray worker joined"),
     ("Launching MarinSkyRL training driver:", "driver launched"),
 )
-_MILESTONE_HINTS = tuple(f"] {start}" for start, _ in _MILESTONES if start not in ("Waiting for ", "Worker rank "))
 
 
 @pattern(
     "supervisor",
     Nature.FACT,
-    hints=(*_MILESTONE_HINTS, " Ray node(s) at ", " joined Ray cluster at "),
+    hints=_SPOKEN,
     samples={
         "[task-runtime] environment snapshot:": BringUp("environment snapshot"),
         "[task-runtime] Staging train_data on this node (rank 5/8): ['org/tasks']": BringUp("training data staging"),
@@ -164,8 +163,7 @@ _REASONS = ("[signal ", "[driver exit_code=", " teardown]")
 @pattern(
     "supervisor",
     Nature.BENIGN,
-    hints=tuple(f"] {start}" for start, kind in _NOISE if kind == "rendezvous-wait")
-    + tuple(start for start, kind in _NOISE if kind == "log-upload"),
+    hints=(*_SPOKEN, *(start for start, kind in _NOISE if kind == "log-upload")),
     samples={
         "[task-runtime] Writing rendezvous s3://b/run/ray_head.json (attempt 1/5, per-attempt timeout 30s)...": Benign(
             "rendezvous-wait"
