@@ -73,10 +73,10 @@ class Reader:
         self._lines, self._looked = lines, _ = Lines(block), 0
         data, joiner = block.data, self._joiner
         hits = self._scanner.hits(data)
-        at = next_line = 0
+        at = 0
         while True:
             if joiner.open:
-                start, end = next_line, data.find(b"\n", next_line)
+                start, end = lines.after, data.find(b"\n", lines.after)
                 end = end if end >= 0 else len(data)
                 hints, at = hints_until(hits, at, end)
             else:
@@ -88,7 +88,7 @@ class Reader:
                 break
             place = Place(data[start:end].decode("utf-8", "replace"), lines.number_at(start), block.offset + start)
             self._line(place, hints, data, start, out)
-            next_line = end + 1
+            lines.after = end + 1
         return self._ordering.settled(out)
 
     def newlines_of(self, block: Block) -> int:

@@ -45,13 +45,15 @@ class Scanner:
 
 
 class Lines:
-    """The physical lines of a block, numbered as one comes to them, in order."""
+    """The physical lines of a block, numbered as one comes to them, in order. after is where the line that was read
+    last ended."""
 
-    __slots__ = ("_counted", "_number", "block", "data")
+    __slots__ = ("_counted", "_number", "after", "block", "data")
 
     def __init__(self, block: Block) -> None:
         self.block = block
         self.data = block.data
+        self.after = 0
         self._counted = 0
         self._number = block.line
 

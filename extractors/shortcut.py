@@ -11,9 +11,11 @@ from extractors import kept
 from extractors.clocks import SECOND_US
 from extractors.gluing import glued_messages
 from extractors.joining import STARTS
-from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
+from extractors.layers import HEAD_LIMIT, Unwrapper
+from extractors.ordering import UNTIMED
 from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT
+from extractors.rare_layers import LABEL
 from extractors.record import Evidence, Observation, Origin
 from extractors.scanner import Hit, Lines, Scanned, hints_until
 
@@ -29,7 +31,7 @@ _BARE = frozenset("ABGHJKLMNOPQRSTUVXYZ" + string.ascii_lowercase)
 _START_LETTERS = frozenset(start[:2] for start in STARTS)
 LEVEL_LIMIT = 10
 """Characters in which a level ends."""
-Head = tuple[int, int, int, Origin]
+Head = tuple[int, int | None, int, Origin]
 """Where the payload begins, the line's own time, its time in the stream, and who printed it."""
 
 
@@ -61,7 +63,7 @@ class Shortcut:
             if line.translate(None, _PRINTABLE) or line.endswith(_SUFFIX_ENDS):
                 break
             raw = line.decode()
-            head = head_of(raw)
+            head = head_of(raw, start == lines.after)
             if head is None or patterns is None:
                 break
             text = raw[head[0] :]
@@ -72,7 +74,7 @@ class Shortcut:
                 break
             evidence = Evidence(name, self._source, lines.number_at(start), base + start, head[1], raw)
             out.append(Observation(signal, evidence, head[2], name, head[3]))
-            at = beyond
+            at, lines.after = beyond, end + 1
         return at
 
     def _of_several(self, hints: tuple[int, ...]) -> tuple[Pattern, ...] | None:
@@ -86,9 +88,10 @@ class Shortcut:
             known = self._known[hints] = tuple(every.values())
         return known
 
-    def _head(self, raw: str) -> Head | None:
+    def _head(self, raw: str, next_to_read: bool) -> Head | None:
         """What the prefixes of a line say, all of whose words but the clocks were read before; None where they were
-        not, where the line has no time of its own, and where it must be told apart from content or from a beginning."""
+        not, and where the line must be told apart from content or from a beginning. A line without a time has that of
+        the one before it, where that was just read."""
         unwrapper = self._unwrapper
         clock, at, origin, transport_us = unwrapper.clock, 0, unwrapper.base, None
         if raw[9:16] == "] task=":
@@ -98,10 +101,12 @@ class Shortcut:
             if known is None or (transport_us := clock.time_of_day(raw[1:9])) is None:
                 return None
             origin = known
+        elif "task=/" in raw:
+            return None
         own_us, end = self._dated(raw, at) if raw[at : at + 1] == "2" else self._dated_by_day(raw, at)
         if own_us is None:
             end = at
-            if transport_us is None or raw[at : at + 1] not in _BARE or raw.find("] ", at + 20, at + TAG_LIMIT) > 0:
+            if raw[at : at + 1] not in _BARE or LABEL.match(raw, at) or (transport_us is None and not next_to_read):
                 return None
         elif transport_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
             return None
@@ -109,8 +114,10 @@ class Shortcut:
             return None
         settled_us = clock.settle(transport_us, own_us)
         if settled_us is None:
-            return None
-        return end, settled_us, settled_us - self._ahead_us if transport_us is None else transport_us, origin
+            settled_us = clock.newest_us
+        if transport_us is not None:
+            return end, settled_us, transport_us, origin
+        return end, settled_us, UNTIMED if settled_us is None else settled_us - self._ahead_us, origin
 
     def _dated(self, raw: str, at: int) -> tuple[int | None, int]:
         """The time of loguru's prefix, which begins at a place, and where it ends."""
