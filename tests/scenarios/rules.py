@@ -66,6 +66,7 @@ RULES: dict[str, str] = {
     "C10": "64 completed, all 0, coherence unknown: NO_SIGNAL",
     "C11": "fewer completed, none rewarded yet: EARLY",
     "C12": "any reward above 0: LEARNING",
+    "C.standard": "standard mode by the reward metrics: LEARNING, NO_SIGNAL, EARLY; N/A without any",
     "C.duty_cycle": "shares of each trial's time, releases that raced, churn with numbers only",
     # --- gate D
     "D.insufficient": "fewer than 10 steps: INSUFFICIENT",
