@@ -1,6 +1,7 @@
 """The verdict: a decision in words, with its confidence, next steps and what would flip it (GATES, The verdict)."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from extractors.clocks import write_iso
@@ -8,8 +9,9 @@ from extractors.record import Evidence
 from state.case import Case
 from state.causes import CAUSES
 from state.decision import DECIDING, Decided, Decision, NamedCause, decided
+from state.flip import FlipSignal, deadline_us, flip_of
 from state.gate import Ruling, Status
-from state.policy import SECOND_US, Stage
+from state.policy import Stage
 from state.skipped import skipped
 from state.trackers.restarts import RestartPattern
 from state.wording import plural
@@ -24,12 +26,15 @@ class Confidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FlipSignal:
-    """What would change the verdict: a signal to see, before a time (None: whenever it comes)."""
+class SaidBefore:
+    """What records before this one leave to be told: how the flip signal of the last verdict fired, empty where it has
+    not; and what each gate last said before the job was over, by letter."""
 
-    says: str
-    signal: str
-    before_us: int | None
+    fired: str = ""
+    gates: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_BEFORE = SaidBefore()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ def judge(case: Case) -> Verdict:
     return worded(case, decided(case))
 
 
-def worded(case: Case, come: Decided) -> Verdict:
+def worded(case: Case, come: Decided, before: SaidBefore = NOTHING_BEFORE) -> Verdict:
     """The ruling with everything that a supervisor needs to act on it."""
     decision, deciding, rulings, cause, over = come.decision, come.deciding, come.rulings, come.cause, come.over
     return Verdict(
@@ -64,9 +69,9 @@ def worded(case: Case, come: Decided) -> Verdict:
         deciding,
         {letter: _with_skipped(case, letter, ruling) for letter, ruling in rulings.items()},
         cause,
-        _reasoning(case, decision, deciding, rulings, cause),
+        _reasoning(case, come, before),
         _next_steps(case, decision, deciding, rulings, cause, over),
-        None if over is not None else _flip(case, decision, deciding, rulings),
+        None if over is not None else flip_of(case, decision, deciding, rulings),
     )
 
 
@@ -106,10 +111,10 @@ def _young_recovery(case: Case) -> bool:
     return case.seconds_since(case.freshness.first_us) < case.phases.allowance_seconds
 
 
-def _reasoning(
-    case: Case, decision: Decision, deciding: str, rulings: dict[str, Ruling], cause: NamedCause | None
-) -> str:
-    """Two to four sentences: what decided, what the other gates say, the first cause, the ledger."""
+def _reasoning(case: Case, come: Decided, before: SaidBefore) -> str:
+    """Two to four sentences: what decided, whether the last flip signal fired, the first cause, what the other gates
+    say, or last said of a job that is over, and the dynamics."""
+    decision, deciding, rulings, cause = come.decision, come.deciding, come.rulings, come.cause
     sentences = []
     if deciding == "restarts":
         ledger = case.restarts
@@ -117,6 +122,8 @@ def _reasoning(
         sentences.append(f"The two newest ended attempts died of the same failure: the job is doomed; {burned}")
     else:
         sentences.append(rulings[deciding].reason)
+    if before.fired:
+        sentences.append(before.fired)
     if cause is not None and (known := CAUSES.get(cause.code)):
         sentences.append(_cause_words(cause, known.title, sentences[0]))
     others = [
@@ -126,6 +133,9 @@ def _reasoning(
     ]
     if others:
         sentences.append("; ".join(others))
+    if come.over is not None and before.gates:
+        last = ", ".join(f"{letter} {said}" for letter, said in sorted(before.gates.items()))
+        sentences.append(f"Before the end the other gates last said: {last}")
     if decision is Decision.NO_KILL and deciding == "D":
         sentences.append("Gate D is advisory: watch the dynamics closely")
     elif rulings["D"].status is Status.PASS and rulings["D"].condition != "INSUFFICIENT":
@@ -193,25 +203,7 @@ def _repair(letter: str, ruling: Ruling) -> str:
     return f"Get what gate {letter} is missing and look again: {'; '.join(pieces)}"
 
 
-def _deadline_us(case: Case) -> int:
-    since = case.freshness.progress_us or case.scheduler.running_since_us or case.now_us
-    return since + int(case.phases.allowance_seconds * SECOND_US)
-
-
 def _waiting(case: Case) -> str:
     phase = case.phases.innermost
     awaited = f"phase '{phase.name}' to finish" if phase else "the next trainer phase"
-    return f"Keep it and wait for {awaited}, due before {write_iso(_deadline_us(case))}"
-
-
-def _flip(case: Case, decision: Decision, deciding: str, rulings: dict[str, Ruling]) -> FlipSignal:
-    if decision is Decision.ERROR:
-        gap = rulings[deciding].missing[0]
-        return FlipSignal(f"what is missing arrives: {gap.what}", "evidence_arrived", None)
-    if decision is Decision.KILL:
-        if deciding == "C":
-            return FlipSignal("a trial ends with a reward above 0", "trial_ended", None)
-        return FlipSignal("the trainer makes progress after this record", "phase_finished", None)
-    before_us = _deadline_us(case)
-    signal = "phase_finished" if case.phases.opened else "phase_started"
-    return FlipSignal(f"no {signal.replace('_', ' ')} before {write_iso(before_us)}", signal, before_us)
+    return f"Keep it and wait for {awaited}, due before {write_iso(deadline_us(case))}"

@@ -79,5 +79,6 @@ RULES: dict[str, str] = {
     "verdict.4": "else any ERROR in A, B or C: ERROR",
     "verdict.5": "else NO-KILL",
     "terminal": "a job that is over keeps its verdict; B, C and D are N/A OVER",
+    "flip": "the flip signal of a verdict is checked; when it fires, the next record says so",
     "confidence": "high on two agreeing homes, medium on one, low on an allowance or a young recovery",
 }
