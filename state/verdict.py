@@ -105,10 +105,11 @@ def _confidence(case: Case, decision: Decision, deciding: str, rulings: dict[str
 
 
 def _young_recovery(case: Case) -> bool:
-    """Whether the job recovered from a restart less than one cadence ago."""
-    if case.restarts.pattern is not RestartPattern.TRANSIENT_RECOVERED or case.freshness.first_us is None:
+    """Whether the job got past the point where an attempt died less than one cadence ago."""
+    ledger = case.restarts
+    if ledger.pattern is not RestartPattern.TRANSIENT_RECOVERED or ledger.recovered_us is None:
         return False
-    return case.seconds_since(case.freshness.first_us) < case.phases.allowance_seconds
+    return case.seconds_since(ledger.recovered_us) < case.phases.allowance_seconds
 
 
 def _reasoning(case: Case, come: Decided, before: SaidBefore) -> str:
