@@ -147,7 +147,7 @@ def _flip(verdict: Verdict) -> dict[str, Any] | None:
     if flip is None:
         return None
     before = None if flip.before_us is None else write_iso(flip.before_us)
-    return {"says": masked(flip.says), "signal": flip.signal, "before": before}
+    return {"says": masked(flip.says), "signal": str(flip.signal), "before": before}
 
 
 def _coverage(case: Case) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from extractors.record import Evidence, Observation
 from state.policy import CHURN_SETUP_SECONDS, CHURN_SHARE, SECOND_US, slot_of
 from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
-from state.trackers.trials_seen import TrialsSeen
+from state.trackers.trials_seen import TrialsSeen, trials_of_attempt
 
 NEWEST = 200
 
@@ -86,15 +86,19 @@ class DutyCycleTracker(Tracker):
 
     def trial_started(self, seen: Observation) -> None:
         """A trial began, perhaps once more. A start that its files date may be the attempt's first."""
-        dated = seen.evidence.at_us is not None
-        if self.seen.starts(seen.signal.trial, own_us(seen), dated) and dated:
-            self._began(slot_of(own_us(seen)))
+        dated, at_us = seen.evidence.at_us is not None, own_us(seen)
+        if self.seen.of_an_earlier_life(at_us):
+            return
+        if self.seen.starts(seen.signal.trial, at_us, dated) and dated:
+            self._began(slot_of(at_us))
 
     def trial_ended(self, seen: Observation) -> None:
         """A trial's file gives its timing, or does not."""
         ended: TrialEnded = seen.signal
         timing, ended_us = ended.timing, own_us(seen)
-        if timing is None or not timing.total or not self.seen.ends(ended.trial, ended_us):
+        if timing is None or not timing.total or self.seen.of_an_earlier_life(ended_us):
+            return
+        if not self.seen.ends(ended.trial, ended_us):
             return
         slot = slot_of(ended_us - round(timing.total * SECOND_US))
         self._began(slot)
@@ -102,9 +106,9 @@ class DutyCycleTracker(Tracker):
         del self.newest[:-NEWEST]
         self.unshown = seen.evidence
 
-    def attempt_started(self, _: Observation) -> None:
+    def attempt_started(self, seen: Observation) -> None:
         """A new life of the job: its own provisioning, its own figures."""
-        self.newest, self.first_slot, self.seen = [], None, TrialsSeen()
+        self.newest, self.first_slot, self.seen = [], None, trials_of_attempt(seen)
         self.unshown, self.shown = None, DutyCycleView()
 
     def view(self) -> DutyCycleView:
