@@ -155,7 +155,7 @@ def _shown(watch: Watch, case: Case, come: Decided) -> str:
             passes = ruling.status is Status.PASS
             return f"gate {watch.flip.gate} says {ruling.condition}" if passes else ""
         case FlipOn.EVIDENCE:
-            return "" if _misses(watch.flip, come) else f"gate {watch.flip.gate} misses it no more"
+            return "" if _wants(watch.flip, come) else f"gate {watch.flip.gate} misses it no more"
 
 
 def _progressed(watch: Watch, case: Case) -> str:
@@ -167,11 +167,13 @@ def _progressed(watch: Watch, case: Case) -> str:
     return f"attempt {case.restarts.attempt} has begun" if restarted else ""
 
 
-def _misses(flip: FlipSignal, come: Decided) -> bool:
-    """Whether the gate still errs for want of one of the same pieces; how many of it there are may change."""
+def _wants(flip: FlipSignal, come: Decided) -> bool:
+    """Whether the gate still errs for want of one of the same pieces, of which there may be more or fewer now; one that
+    does not apply any more never got them."""
     ruling = come.rulings[flip.gate]
     wanted = {what.translate(DIGITS) for what in flip.wanted}
-    return ruling.status is Status.ERROR and any(gap.what.translate(DIGITS) in wanted for gap in ruling.missing)
+    missing = any(gap.what.translate(DIGITS) in wanted for gap in ruling.missing)
+    return ruling.status is Status.NOT_APPLICABLE or (ruling.status is Status.ERROR and missing)
 
 
 def _state(case: Case) -> JobState | None:

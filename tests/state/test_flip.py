@@ -9,7 +9,7 @@ from extractors.polls import JobState
 from extractors.trainer import ForwardEntered, PhaseStarted, TrainingDone
 from state.decision import Decision, decided
 from state.flip import FlipOn, Watch, checked, flip_of, watched
-from state.gate import Gap, unjudged
+from state.gate import Gap, not_applicable, unjudged
 from state.policy import SECOND_US
 from tests.builders import both_homes, case_after, polled, saw, us
 from tests.state.rollout_cases import ended, many, running, step
@@ -98,6 +98,8 @@ def test_an_error_waits_for_all_that_its_gate_missed_whatever_the_count_of_it() 
     assert watch.flip.says == "gate C no longer misses: the artifacts of 3 trials; live stacks"
     fewer = {**come.rulings, "C": unjudged("UNREAD", "unknown", Gap("the artifacts of 2 trials", "torn"))}
     assert checked(watch, case, replace(come, rulings=fewer)) == watch
+    over = {**come.rulings, "C": not_applicable("OVER", "the job is over")}
+    assert checked(watch, case, replace(come, rulings=over)) == watch
     other = {**come.rulings, "C": unjudged("INCOMPLETE", "unknown", Gap("result files of trials", "none"))}
     fired = checked(watch, case, replace(come, rulings=other))
     assert fired is not None
