@@ -14,7 +14,7 @@ from extractors.trainer import BufferProgress
 from extractors.vllm import EngineLoad
 from state.case import Case
 from state.decision import Decided, Decision, decided
-from state.flips import FlipSignal, fired
+from state.flip import Watch, checked, watched
 from state.gate import Status
 from state.policy import MINUTE, SECOND_US
 from state.report import gate_record, verdict_record
@@ -33,8 +33,8 @@ TOGETHER_US = int(30 * SECOND_US)
 
 class Judge(msgspec.Struct):
     """What was last said of a job. heartbeat_us is None where no heartbeat is asked for; erring says since when a gate,
-    or the verdict, has been an ERROR; stood is each gate's condition before its newest; flip what the newest verdict
-    said would change it; weighed_us when the job was last judged.
+    or the verdict, has been an ERROR; weighed_us when the job was last judged. watch looks for the flip signal of the
+    last verdict, ended keeps what the gates said before the job was over.
 
     waiting are the cases of quiet beats since then. They are judged, in order, when the next case after them gives
     another answer, so that an answer that only time changes bears the time of its own beat. They are no part of a
@@ -47,10 +47,10 @@ class Judge(msgspec.Struct):
     erring: dict[str, int] = {}
     said_us: int | None = None
     gates: dict[str, tuple[str, str, str]] = {}
-    stood: dict[str, str] = {}
     verdict: tuple[str, str, str] | None = None
-    flip: FlipSignal | None = None
     weighed_us: int = 0
+    watch: Watch | None = None
+    ended: dict[str, str] = {}
     waiting: list[Any] = []
 
     def weigh(self, beat: Beat, views: Views) -> list[dict[str, Any]]:
@@ -90,17 +90,18 @@ class Judge(msgspec.Struct):
     def _say(self, case: Case, come: Decided, final: bool) -> list[dict[str, Any]]:
         if self.said_us is None:
             self.said_us = case.now_us
+        self.watch = checked(self.watch, case, come)
         changed = [letter for letter in come.rulings if self._gate_changed(letter, come, case, final)]
         says = self._verdict_changed(come, case) or final or self._heartbeat_due(case.now_us)
         if not changed and not says:
             return []
-        flipped = fired(self.flip, case, come.rulings) if self.flip is not None else ""
-        verdict = worded(case, come, SaidBefore(self.stood, flipped))
+        verdict = worded(case, come, SaidBefore(self.watch.fired if self.watch else "", self.ended))
         records = [gate_record(case, letter, verdict.rulings[letter], str(verdict.stage)) for letter in changed]
         if says:
             records.append(verdict_record(case, verdict, final))
             self.said_us = case.now_us
-            self.verdict, self.flip = come.gist, verdict.flip
+            self.verdict = come.gist
+            self.watch = watched(verdict.flip, case)
         return records
 
     def _gate_changed(self, letter: str, come: Decided, case: Case, final: bool) -> bool:
@@ -108,10 +109,16 @@ class Judge(msgspec.Struct):
         ripe = self._ripe(letter, come.rulings[letter].status is Status.ERROR, before is None, case.now_us)
         if before == now or not (ripe or final):
             return False
-        if before is not None and before[0] != Status.NOT_APPLICABLE:
-            self.stood[letter] = before[1]
+        if before is not None and before[0] != Status.NOT_APPLICABLE and letter != "A":
+            self._keep(letter, now, before)
         self.gates[letter] = now
         return True
+
+    def _keep(self, letter: str, now: tuple[str, str, str], before: tuple[str, str, str]) -> None:
+        """A gate that does not apply any more: what it said last."""
+        status, condition, _ = before
+        if now[0] == Status.NOT_APPLICABLE:
+            self.ended[letter] = condition if status == Status.PASS else f"{status} {condition}"
 
     def _verdict_changed(self, come: Decided, case: Case) -> bool:
         ripe = self._ripe(VERDICT, come.decision is Decision.ERROR, self.verdict is None, case.now_us)

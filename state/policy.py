@@ -196,6 +196,10 @@ ENTROPY_OFF = 0.30
 """Entropy off its trend by more than this share is a sign."""
 TREND_STEPS = 10
 """Steps before the newest third whose median is the trend."""
+LEADING_FACTOR = 1.5
+"""A wait for the buffer grows where the newest third's mean is so many times the mean before it."""
+LOOP_LAG_SECONDS = 1.0
+"""An event loop that answers so late (95th percentile, in seconds) keeps requests from the engines."""
 TREND_FEWEST = 5
 """Steps that a trend needs at least."""
 PASS_RATE_FLOOR = 0.10

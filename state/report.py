@@ -12,6 +12,7 @@ from state.case import Case
 from state.causes import CAUSES, Transient
 from state.decision import NamedCause
 from state.gate import Gap, Ruling
+from state.tables import duty_lines, slot_lines
 from state.verdict import Verdict
 
 SCHEMA = "wedgewatch/1"
@@ -146,7 +147,7 @@ def _flip(verdict: Verdict) -> dict[str, Any] | None:
     if flip is None:
         return None
     before = None if flip.before_us is None else write_iso(flip.before_us)
-    return {"says": masked(flip.says), "signal": flip.signal, "before": before}
+    return {"says": masked(flip.says), "signal": str(flip.signal), "before": before}
 
 
 def _coverage(case: Case) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def text_report(record: dict[str, Any]) -> str:
     for letter, gate in record["gates"].items():
         label = f"Gate {letter} ({GATE_TITLES[letter]}):"
         lines.append(f"{label:<20} {gate['status']} — {gate['condition']}: {gate['reason']}")
-    lines += _missing_lines(record)
+    lines += [*_missing_lines(record), *duty_lines(record), *slot_lines(record)]
     flip = record["flip_signal"]
     lines += [
         "",

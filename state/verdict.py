@@ -9,7 +9,7 @@ from extractors.record import Evidence
 from state.case import Case
 from state.causes import CAUSES
 from state.decision import DECIDING, Decided, Decision, NamedCause, decided
-from state.flips import FlipSignal, deadline_us, flip_of
+from state.flip import FlipSignal, deadline_us, flip_of
 from state.gate import Ruling, Status
 from state.policy import Stage
 from state.skipped import skipped
@@ -27,10 +27,14 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SaidBefore:
-    """What earlier records of the job said: each gate's condition before its newest, and that a flip signal fired."""
+    """What records before this one leave to be told: how the flip signal of the last verdict fired, empty where it has
+    not; and what each gate last said before the job was over, by letter."""
 
-    stood: Mapping[str, str] = field(default_factory=dict)
     fired: str = ""
+    gates: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_BEFORE = SaidBefore()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def judge(case: Case) -> Verdict:
     return worded(case, decided(case))
 
 
-def worded(case: Case, come: Decided, before: SaidBefore | None = None) -> Verdict:
+def worded(case: Case, come: Decided, before: SaidBefore = NOTHING_BEFORE) -> Verdict:
     """The ruling with everything that a supervisor needs to act on it."""
     decision, deciding, rulings, cause, over = come.decision, come.deciding, come.rulings, come.cause, come.over
     return Verdict(
@@ -65,7 +69,7 @@ def worded(case: Case, come: Decided, before: SaidBefore | None = None) -> Verdi
         deciding,
         {letter: _with_skipped(case, letter, ruling) for letter, ruling in rulings.items()},
         cause,
-        _reasoning(case, decision, deciding, rulings, cause, before or SaidBefore()),
+        _reasoning(case, come, before),
         _next_steps(case, decision, deciding, rulings, cause, over),
         None if over is not None else flip_of(case, decision, deciding, rulings),
     )
@@ -101,22 +105,17 @@ def _confidence(case: Case, decision: Decision, deciding: str, rulings: dict[str
 
 
 def _young_recovery(case: Case) -> bool:
-    """Whether the job recovered from a restart less than one cadence ago."""
-    if case.restarts.pattern is not RestartPattern.TRANSIENT_RECOVERED or case.freshness.first_us is None:
+    """Whether the job got past the point where an attempt died less than one cadence ago."""
+    ledger = case.restarts
+    if ledger.pattern is not RestartPattern.TRANSIENT_RECOVERED or ledger.recovered_us is None:
         return False
-    return case.seconds_since(case.freshness.first_us) < case.phases.allowance_seconds
+    return case.seconds_since(ledger.recovered_us) < case.phases.allowance_seconds
 
 
-def _reasoning(
-    case: Case,
-    decision: Decision,
-    deciding: str,
-    rulings: dict[str, Ruling],
-    cause: NamedCause | None,
-    before: SaidBefore,
-) -> str:
-    """Two to four sentences: what decided, whether a flip signal fired, the first cause, what the other gates say (of a
-    job that is over: last said), the ledger."""
+def _reasoning(case: Case, come: Decided, before: SaidBefore) -> str:
+    """Two to four sentences: what decided, whether the last flip signal fired, the first cause, what the other gates
+    say, or last said of a job that is over, and the dynamics."""
+    decision, deciding, rulings, cause = come.decision, come.deciding, come.rulings, come.cause
     sentences = []
     if deciding == "restarts":
         ledger = case.restarts
@@ -135,19 +134,14 @@ def _reasoning(
     ]
     if others:
         sentences.append("; ".join(others))
-    if last := _last_words(rulings, before.stood):
-        sentences.append(last)
+    if come.over is not None and before.gates:
+        last = ", ".join(f"{letter} {said}" for letter, said in sorted(before.gates.items()))
+        sentences.append(f"Before the end the other gates last said: {last}")
     if decision is Decision.NO_KILL and deciding == "D":
         sentences.append("Gate D is advisory: watch the dynamics closely")
     elif rulings["D"].status is Status.PASS and rulings["D"].condition != "INSUFFICIENT":
         sentences.append(rulings["D"].reason)
     return " ".join(_sentence(text) for text in sentences[:4])
-
-
-def _last_words(rulings: dict[str, Ruling], stood: Mapping[str, str]) -> str:
-    """What the gates that are N/A now said before: `Before, gate B was TRAINING, gate C LEARNING`."""
-    over = [letter for letter, ruling in rulings.items() if ruling.status is Status.NOT_APPLICABLE and letter in stood]
-    return "Before, " + ", ".join(f"gate {letter} was {stood[letter]}" for letter in over) if over else ""
 
 
 def _cause_words(cause: NamedCause, title: str, said: str) -> str:

@@ -6,12 +6,12 @@ from extractors.record import Evidence
 from state.case import Case
 from state.gate import Gap, Gate, Ruling, failed, not_applicable, passed, unjudged
 from state.gates.collapse import Sign, entropy_off, gradient_blown, log_ratio_blown, pass_rate_fallen, trials_agree
+from state.gates.dynamics_words import leading_said, table_said, window_said
 from state.over import job_over
 from state.policy import NON_FINITE_STEPS, SIGNS_NEEDED, WINDOW_FEWEST, Stage
 from state.trackers.dynamics import DynamicsView
 from state.wording import plural
 
-PHASES_SAID = 6
 _LOOKS: tuple[Callable[[DynamicsView], Sign | None], ...] = (gradient_blown, entropy_off, log_ratio_blown)
 
 
@@ -45,7 +45,8 @@ def insufficient(case: Case) -> Ruling | None:
     if evidence is None:
         gap = Gap("per-step metrics", "no metrics line, no trainer line, no bring-up line and no state poll was read")
         return unjudged("INCOMPLETE", "nothing was read that could be quoted", gap)
-    window = f"{plural(len(seen.window), 'step')} with metrics, {WINDOW_FEWEST} are needed{_table_said(seen)}"
+    counted = f"{plural(len(seen.window), 'step')} with metrics, {WINDOW_FEWEST} are needed"
+    window = f"{counted}{leading_said(seen)}{table_said(seen)}"
     return passed("INSUFFICIENT", window, evidence, missing=_torn(seen))
 
 
@@ -59,7 +60,7 @@ def non_finite(case: Case) -> Ruling | None:
     return failed(
         "COLLAPSED",
         f"the {' and '.join(names)} of {plural(len(rows), 'step')} (newest {steps}) are not finite "
-        f"numbers{_table_said(case.dynamics)}",
+        f"numbers{window_said(case.dynamics)}",
         *(row.evidence for row in rows[:1] + rows[-1:]),
         fix=f"relaunch from the last checkpoint before step {rows[0].step}; hold until the batch and the ratio that "
         "gave the non-finite value are known (clip the ratio, lower the learning rate)",
@@ -74,7 +75,7 @@ def collapsed(case: Case) -> Ruling | None:
     return failed(
         "COLLAPSED",
         f"{'; '.join(sign.says for sign in signs)}; the trials agree and the newest third of the window does not "
-        f"recover{_table_said(case.dynamics)}",
+        f"recover{window_said(case.dynamics)}",
         *dict.fromkeys(evidence for sign in signs for evidence in sign.evidence),
         fix="watch the next steps closely; if they do not recover, go back to the checkpoint before the first quoted "
         "step with a lower learning rate or a tighter ratio clip",
@@ -90,7 +91,7 @@ def steady(case: Case) -> Ruling:
     return passed(
         "STEADY",
         f"{plural(len(seen.window), 'step')} in the window ({first.step}–{newest.step}), no collapse{lone}"
-        f"{_table_said(seen)}",
+        f"{window_said(seen)}",
         newest.evidence,
         first.evidence,
         missing=_torn(seen),
@@ -114,17 +115,6 @@ def _torn(seen: DynamicsView) -> tuple[Gap, ...]:
     if not seen.unreadable:
         return ()
     return (Gap(f"the metrics of {plural(seen.unreadable, 'step')}", seen.unreadable_why),)
-
-
-def _table_said(seen: DynamicsView) -> str:
-    """The phase-time table: mean seconds per phase and share of the step, and what no phase accounts for."""
-    if not seen.step_seconds:
-        return ""
-    lines = [line for line in seen.table if not line.inner][:PHASES_SAID]
-    said = [f"{line.phase} {line.seconds:.0f} s ({line.share:.0%})" for line in lines]
-    if seen.rest_seconds is not None:
-        said.append(f"unattributed {seen.rest_seconds:.0f} s ({seen.rest_seconds / seen.step_seconds:.0%})")
-    return f"; mean step {seen.step_seconds:.0f} s: {', '.join(said)}"
 
 
 DYNAMICS = Gate("D", "dynamics", clauses=(over, metrics_torn, insufficient, non_finite, collapsed, steady))

@@ -211,6 +211,8 @@ def _commonest(case: Case) -> list[str]:
 
 
 def _quoted(case: Case, name: str) -> tuple[Evidence, ...]:
-    """The first and the newest file that was opened and says this exception, and the newest log line that agrees."""
-    counted, logged = case.rollouts.exceptions[name], case.rollouts.logged_exceptions.get(name)
-    return tuple(dict.fromkeys(place for place in (counted.first, counted.newest, logged) if place is not None))
+    """The first and the newest file that was opened and says this exception, and the newest log line that agrees. Of a
+    type beyond those that are remembered by name, the newest file that was opened."""
+    counted, logged = case.rollouts.exceptions.get(name), case.rollouts.logged_exceptions.get(name)
+    files = (counted.first, counted.newest) if counted is not None else (case.rollouts.newest_ended,)
+    return tuple(dict.fromkeys(place for place in (*files, logged) if place is not None))

@@ -17,7 +17,7 @@ from extractors.record import Observation
 from state.policy import slot_of
 from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
-from state.trackers.trials_seen import TrialsSeen
+from state.trackers.trials_seen import TrialsSeen, trials_of_attempt
 
 NEWEST = 500
 """Ended trials that the reported slots count."""
@@ -97,7 +97,7 @@ class BurstsTracker(Tracker):
         """A trial's own file gives its end."""
         ended: TrialEnded = seen.signal
         ended_us = own_us(seen)
-        if self.seen.ends(ended.trial, ended_us):
+        if not self.seen.of_an_earlier_life(ended_us) and self.seen.ends(ended.trial, ended_us):
             self.trials.add(slot_of(ended_us), ended.exception or CLEAN)
             self._show()
 
@@ -109,9 +109,9 @@ class BurstsTracker(Tracker):
         """The generator's log tells of attempts that ended well; those that did not have their own lines."""
         self._logged(seen, CLEAN, min(seen.signal.successful, NEWEST))
 
-    def attempt_started(self, _: Observation) -> None:
+    def attempt_started(self, seen: Observation) -> None:
         """A new life of the job: nothing of the old one counts."""
-        self.trials, self.logged, self.seen, self.shown = Count(), Count(), TrialsSeen(), BurstsView()
+        self.trials, self.logged, self.seen, self.shown = Count(), Count(), trials_of_attempt(seen), BurstsView()
 
     def view(self) -> BurstsView:
         """The slots as they stand."""

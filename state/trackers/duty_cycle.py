@@ -14,7 +14,7 @@ from extractors.record import Evidence, Observation
 from state.policy import CHURN_SETUP_SECONDS, CHURN_SHARE, SECOND_US, slot_of
 from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
-from state.trackers.trials_seen import TrialsSeen
+from state.trackers.trials_seen import TrialsSeen, trials_of_attempt
 
 NEWEST = 200
 
@@ -68,14 +68,15 @@ class DutyCycleView(msgspec.Struct, frozen=True):
 
 
 class Timed(msgspec.Struct, frozen=True):
-    """One trial's timing; provisioning says that it began in the first slot of the attempt."""
+    """One trial's timing, and the start of the slot that it began in."""
 
     timing: TrialTiming
-    provisioning: bool
+    slot: int
 
 
 class DutyCycleTracker(Tracker):
-    """Holds the newest 200 timings of this attempt; unshown is the evidence of the newest that the view lacks."""
+    """Holds the newest 200 timings of this attempt; unshown is the evidence of the newest that the view lacks.
+    first_slot is the first slot in which a trial is known to have begun: its sandboxes were being provisioned."""
 
     newest: list[Timed] = msgspec.field(default_factory=list)
     first_slot: int | None = None
@@ -84,31 +85,40 @@ class DutyCycleTracker(Tracker):
     unshown: Evidence | None = None
 
     def trial_started(self, seen: Observation) -> None:
-        """A trial began, perhaps once more."""
-        self.seen.starts(seen.signal.trial, own_us(seen), seen.evidence.at_us is not None)
+        """A trial began, perhaps once more. A start that its files date may be the attempt's first."""
+        dated, at_us = seen.evidence.at_us is not None, own_us(seen)
+        if self.seen.of_an_earlier_life(at_us):
+            return
+        if self.seen.starts(seen.signal.trial, at_us, dated) and dated:
+            self._began(slot_of(at_us))
 
     def trial_ended(self, seen: Observation) -> None:
         """A trial's file gives its timing, or does not."""
         ended: TrialEnded = seen.signal
         timing, ended_us = ended.timing, own_us(seen)
-        if timing is None or not timing.total or not self.seen.ends(ended.trial, ended_us):
+        if timing is None or not timing.total or self.seen.of_an_earlier_life(ended_us):
+            return
+        if not self.seen.ends(ended.trial, ended_us):
             return
         slot = slot_of(ended_us - round(timing.total * SECOND_US))
-        self.first_slot = slot if self.first_slot is None else min(self.first_slot, slot)
-        self.newest.append(Timed(timing, slot == self.first_slot))
+        self._began(slot)
+        self.newest.append(Timed(timing, slot))
         del self.newest[:-NEWEST]
         self.unshown = seen.evidence
 
-    def attempt_started(self, _: Observation) -> None:
+    def attempt_started(self, seen: Observation) -> None:
         """A new life of the job: its own provisioning, its own figures."""
-        self.newest, self.first_slot, self.seen = [], None, TrialsSeen()
+        self.newest, self.first_slot, self.seen = [], None, trials_of_attempt(seen)
         self.unshown, self.shown = None, DutyCycleView()
 
     def view(self) -> DutyCycleView:
         """The figures as they stand. They are counted once a beat: thousands of trials may end in one."""
         if self.unshown is not None:
-            self.shown, self.unshown = _shown(self.newest, self.unshown), None
+            self.shown, self.unshown = _shown(self.newest, self.first_slot, self.unshown), None
         return self.shown
+
+    def _began(self, slot: int) -> None:
+        self.first_slot = slot if self.first_slot is None else min(self.first_slot, slot)
 
     FOLDS: ClassVar[dict[type, Any]] = {
         TrialStarted: trial_started,
@@ -138,9 +148,9 @@ _PARTS: dict[str, Callable[[TrialTiming], float | None]] = {
 }
 
 
-def _shown(newest: list[Timed], evidence: Evidence) -> DutyCycleView:
+def _shown(newest: list[Timed], first_slot: int | None, evidence: Evidence) -> DutyCycleView:
     timings = [timed.timing for timed in newest]
-    settled = [timed.timing for timed in newest if not timed.provisioning]
+    settled = [timed.timing for timed in newest if timed.slot != first_slot]
     shares = {name: _share(timings, part) for name, part in _PARTS.items()}
     return DutyCycleView(
         trials=len(timings),

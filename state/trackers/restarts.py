@@ -60,7 +60,8 @@ class AttemptEnd(msgspec.Struct, frozen=True):
 
 class RestartsView(msgspec.Struct, frozen=True):
     """burned of max (None: not said). fingerprint is the newest ended attempt's. attempts are the ended ones, oldest
-    first, the current one included once it has ended the job; attempt is the current number."""
+    first, the current one included once it has ended the job; attempt is the current number. recovered_us is when this
+    attempt banked its first step past the furthest one where one died."""
 
     burned: int = 0
     max: int | None = None
@@ -70,6 +71,7 @@ class RestartsView(msgspec.Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     attempts: tuple[AttemptEnd, ...] = ()
     attempt: int = 0
+    recovered_us: int | None = None
 
 
 class RestartsTracker(ShowingTracker):
@@ -95,6 +97,7 @@ class RestartsTracker(ShowingTracker):
     done: bool = False
     seen: bool = False
     over: bool = False
+    recovered_us: int | None = None
     shown: RestartsView | None = None
 
     def _polled(self, observation: Observation) -> None:
@@ -125,6 +128,12 @@ class RestartsTracker(ShowingTracker):
         self._moved(observation)
         if getattr(observation.signal, "kind", "train") == "train" and observation.signal.step > self.step:
             self.step, self.shown = observation.signal.step, None
+            self._recovers(observation.at_us)
+
+    def _recovers(self, at_us: int) -> None:
+        burned = [end for end in self.ended if self._burned(end, last=False)]
+        if self.recovered_us is None and burned and self._is_past(burned):
+            self.recovered_us = at_us
 
     def _moved(self, observation: Observation) -> None:
         self.seen = True
@@ -156,6 +165,7 @@ class RestartsTracker(ShowingTracker):
         self.preemptions_before = (self.state.preemptions or 0) if self.state is not None else 0
         self.preempted = self.timed_out = self.progressed = self.done = self.over = False
         self.step = self.resumed = 0
+        self.recovered_us = None
         self.faults._attempt(observation)
         self.shown = None
 
@@ -212,6 +222,7 @@ class RestartsTracker(ShowingTracker):
             evidence=evidence,
             attempts=ended,
             attempt=self.number,
+            recovered_us=self.recovered_us,
         )
 
     def _burned(self, end: AttemptEnd, last: bool) -> bool:

@@ -70,5 +70,10 @@ def metric(values: Mapping[str, float], *names: str) -> float | None:
     return None
 
 
+def pass_rate(values: Mapping[str, float]) -> float | None:
+    """The newest pass rate of a step's metrics, the greatest where it is told for several counts of attempts."""
+    return max(_pass_rates(values), default=None)
+
+
 def _pass_rates(values: Mapping[str, float]) -> Iterator[float]:
     return (value for key, value in values.items() if PASS_AT in key)

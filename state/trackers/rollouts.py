@@ -19,7 +19,7 @@ from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
 from state.trackers.outcomes import Outcome, Sample, outcome_of, sample_of
 from state.trackers.rewards import RewardMetrics, RewardMetricsView
-from state.trackers.trials_seen import TrialsSeen, checksum
+from state.trackers.trials_seen import TrialsSeen, checksum, trials_of_attempt
 
 NEWEST = 200
 """Ended attempts that turns, emptiness and coherence are measured over."""
@@ -97,13 +97,12 @@ class RolloutsTracker(Tracker):
     unscored: list[int] = msgspec.field(default_factory=list)
     broken: list[int] = msgspec.field(default_factory=list)
     rewards: RewardMetrics = msgspec.field(default_factory=RewardMetrics)
-    since_us: int | None = None
 
     def trial_started(self, seen: Observation) -> None:
         """A trial's config is on file."""
         at_us = own_us(seen)
         dated = seen.evidence.at_us is not None
-        if not self._of_an_earlier_life(at_us) and self.trials.starts(seen.signal.trial, at_us, dated):
+        if not self.trials.of_an_earlier_life(at_us) and self.trials.starts(seen.signal.trial, at_us, dated):
             self._started(at_us)
             silent = self.counts.silent + bool(seen.signal.silent)
             self._set(newest_started=seen.evidence, silent=silent)
@@ -112,7 +111,7 @@ class RolloutsTracker(Tracker):
         """A trial's result (or, before it, its exception) is on file."""
         signal: TrialEnded = seen.signal
         at_us = own_us(seen)
-        if self._of_an_earlier_life(at_us):
+        if self.trials.of_an_earlier_life(at_us):
             return
         if self.trials.unknown(signal.trial):
             self._started(at_us)
@@ -167,16 +166,13 @@ class RolloutsTracker(Tracker):
 
     def attempt_started(self, seen: Observation) -> None:
         """A new life of the job: its own trials only."""
-        fresh = RolloutsTracker(since_us=seen.at_us if seen.signal.number else None)
+        fresh = RolloutsTracker(trials=trials_of_attempt(seen))
         for name in self.__struct_fields__:
             setattr(self, name, getattr(fresh, name))
 
     def view(self) -> RolloutsView:
         """The counts as they stand."""
         return self.counts
-
-    def _of_an_earlier_life(self, at_us: int) -> bool:
-        return self.since_us is not None and at_us < self.since_us
 
     def _started(self, at_us: int) -> None:
         first = self.counts.first_started_us

@@ -8,15 +8,23 @@ from zlib import crc32
 
 import msgspec
 
+from extractors.record import Observation
+
 OPEN_HELD = 4096
 ENDED_HELD = 512
 
 
 class TrialsSeen(msgspec.Struct):
-    """open and ended map a trial to the time it began and ended. Bounded by 4,096 open trials, 512 ended ones."""
+    """open and ended map a trial to the time it began and ended. Bounded by 4,096 open trials, 512 ended ones.
+    since_us is when this attempt of the job began, None for the first one."""
 
     open: dict[int, int] = {}
     ended: dict[int, int] = {}
+    since_us: int | None = None
+
+    def of_an_earlier_life(self, at_us: int) -> bool:
+        """Whether what happened then, and is read only now, belongs to an attempt before this one."""
+        return self.since_us is not None and at_us < self.since_us
 
     def unknown(self, trial: str) -> bool:
         """Whether neither a start nor an end of this trial is remembered."""
@@ -42,6 +50,11 @@ class TrialsSeen(msgspec.Struct):
         self.ended[key] = at_us
         _keep_newest(self.ended, ENDED_HELD)
         return True
+
+
+def trials_of_attempt(seen: Observation) -> TrialsSeen:
+    """No trials yet, of the attempt that this AttemptStarted begins."""
+    return TrialsSeen(since_us=seen.at_us if seen.signal.number else None)
 
 
 def checksum(trial: str) -> int:

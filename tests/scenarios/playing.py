@@ -10,14 +10,14 @@ from typing import Any
 from tests.captures.writing import disk
 from tests.captures.writing.launch import job_toml
 from tests.captures.writing.run import Run
-from tests.scenarios import polling, scenes, speakers
+from tests.scenarios import attempting, polling, scenes, speakers
 from tests.scenarios.scenario import Entry, Scenario, ScenarioError
 from tests.scenarios.speakers import Cue, Speaks
 
 STARTED = datetime(2026, 3, 14, 7, 56)
 """Scenarios begin at 08:00, when Ray's sessions do."""
 MIDNIGHT = STARTED.hour * 3600.0 + STARTED.minute * 60.0
-SPEAKERS: Mapping[str, Speaks] = {**speakers.SPEAKERS, **scenes.SPEAKERS, **polling.SPEAKERS}
+SPEAKERS: Mapping[str, Speaks] = {**speakers.SPEAKERS, **scenes.SPEAKERS, **polling.SPEAKERS, **attempting.SPEAKERS}
 LEFT_OUT = {"ray logs": "ray_session_logs/", "aggregated log": "finelog.log", "job.toml": "job.toml"}
 """What a header line `without:` may name, with the files that are then not on disk."""
 _COUNTER = re.compile(r"\{n(?:\*(\d+))?(?:([+-])(\d+))?\}")

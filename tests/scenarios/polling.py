@@ -1,5 +1,4 @@
-"""What a scenario's polls say: `poll state`, `poll pods`, `poll gpus`, `poll procs`, `poll stacks`, `poll trials`,
-and its trials, `trial 7`."""
+"""What a scenario's polls say: `poll state`, `poll pods`, `poll gpus`, `poll procs`, `poll stacks`, `poll trials`."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +6,6 @@ from collections.abc import Callable
 from tests.captures.writing import polls, processes
 from tests.captures.writing.polls import Answer, record
 from tests.captures.writing.run import Actor, Run
-from tests.captures.writing.trials import ADD_TESTS, REFUSED_401, Failure, started_trial, trial
 from tests.scenarios import cards
 from tests.scenarios.scenes import settings
 from tests.scenarios.speakers import Cue, Speaks, actor_of
@@ -125,28 +123,6 @@ _OWN: dict[str, Callable[[Run, Cue], None]] = {
 }
 
 
-def _trial(run: Run, cue: Cue, found: re.Match[str]) -> None:
-    """`reward=0`, `unscored`, both with `took=50` seconds; `starts`, `401`, `raises DaytonaError: no runner`."""
-    number = int(found["number"])
-    words, said = settings(cue.text) if "raises" not in cue.text else (cue.text, {})
-    if words == "starts":
-        started_trial(run, number, cue.at)
-    elif words in _FAILURES:
-        trial(run, number, cue.at, None, _FAILURES[words])
-    elif words.startswith("raises "):
-        kind, _, message = words.removeprefix("raises ").partition(": ")
-        trial(
-            run, number, cue.at, None, Failure(kind, "harbor.trial", message, '  File "/opt/harbor/trial.py", line 9')
-        )
-    else:
-        took = float(said["took"]) if "took" in said else None
-        trial(run, number, cue.at, float(said["reward"]) if "reward" in said else None, took=took)
-
-
-_FAILURES = {"add-tests error": ADD_TESTS, "401": REFUSED_401}
-
-
 SPEAKERS: dict[str, Speaks] = {
     r"poll (?P<probe>state|slurm|pods|gpus|procs|stacks|trials|sync)": _poll,
-    r"trial (?P<number>\d+)": _trial,
 }

@@ -67,6 +67,7 @@ RULES: dict[str, str] = {
     "C10": "64 completed, all 0, coherence unknown: NO_SIGNAL",
     "C11": "fewer completed, none rewarded yet: EARLY",
     "C12": "any reward above 0: LEARNING",
+    "C.standard": "standard mode by the reward metrics: LEARNING, NO_SIGNAL, EARLY; N/A without any",
     "C.duty_cycle": "shares of each trial's time, releases that raced, churn with numbers only",
     # --- gate D
     "D.insufficient": "fewer than 10 steps: INSUFFICIENT",
@@ -79,5 +80,6 @@ RULES: dict[str, str] = {
     "verdict.4": "else any ERROR in A, B or C: ERROR",
     "verdict.5": "else NO-KILL",
     "terminal": "a job that is over keeps its verdict; B, C and D are N/A OVER",
+    "flip": "the flip signal of a verdict is checked; when it fires, the next record says so",
     "confidence": "high on two agreeing homes, medium on one, low on an allowance or a young recovery",
 }

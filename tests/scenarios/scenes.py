@@ -84,8 +84,13 @@ def _shut_down(run: Run, cue: Cue, found: re.Match[str], said: Settings) -> None
 def _rest_is_well(run: Run, cue: Cue, found: re.Match[str], said: Settings) -> None:
     """What gates B and C ask for, in good order until the given time: cards, engines at work, a trial that earns its
     reward within the first minute."""
-    assert cue.until is not None, "the rest is well until when?"
     trial(run, 900 + run.attempt, cue.at + 50, 1.0, took=50)
+    _machines_are_well(run, cue, found, said)
+
+
+def _machines_are_well(run: Run, cue: Cue, found: re.Match[str], said: Settings) -> None:
+    """What gate B alone asks for: cards and engines at work until the given time."""
+    assert cue.until is not None, "well until when?"
     serve(run, cue.at, cue.until, lambda: busy(run, 40))
     at = cue.at
     while at <= cue.until - 4:
@@ -126,6 +131,7 @@ SCENES: dict[str, Scene] = {
     r"the kernel kills (?P<who>(?:rank|engine|coordinator) \d+)": _kernel_kills,
     r"the driver shuts down": _shut_down,
     r"the rest is well": _rest_is_well,
+    r"the machines are well": _machines_are_well,
     r"all engines report": _engines,
     r"engine (?P<number>\d+) reports": _engine,
 }

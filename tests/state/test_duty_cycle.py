@@ -44,6 +44,16 @@ def test_provisioning_in_the_first_slot_is_no_churn() -> None:
     assert "setup takes" in duty(*slow, *later).churn
 
 
+def test_the_first_slot_is_that_of_the_first_start_though_its_trial_ends_last() -> None:
+    slow = timed(300, 40, 200, 20, 2, 8)
+    early = many(10, 1800 + 300, 1, reward=1.0, timing=slow)
+    assert duty(*early).churn == ""
+    waiting = started(1800 - 2 * SLOT, "first__1")
+    assert "setup takes 40 s" in duty(waiting, *early).churn
+    late = ended(1800 + SLOT, "first__1", reward=1.0, timing=timed(1800, 40, 1500, 20, 2, 8))
+    assert "setup takes 40 s" in duty(*early, late).churn
+
+
 def test_only_the_newest_200_count_and_races_are_counted() -> None:
     race = msgspec.structs.replace(timed(100, 4, 60, 16, 2, 8), release_race=True)
     view = duty(*many(250, 1800, 10, reward=1.0, timing=race))

@@ -1,6 +1,9 @@
 """The window of training steps."""
 
 import math
+import random
+
+import pytest
 
 from extractors.metrics import MetricsUnreadable, StepMetrics
 from state.trackers.dynamics import DynamicsTracker, DynamicsView
@@ -26,16 +29,37 @@ def test_the_window_holds_the_newest_thirty_steps() -> None:
 
 def test_the_table_counts_inner_phases_once_and_says_the_rest() -> None:
     view = dynamics(*(step(n) for n in range(1, 5)))
-    outer = [line.phase for line in view.table if not line.inner]
+    outer = [row.phase for row in view.table.outer]
     assert outer == ["wait_for_generation_buffer", "run_training", "sync_weights"]
-    assert (view.step_seconds, view.rest_seconds) == (1000.0, 10.0)
+    assert (view.table.step_seconds, view.table.unattributed_seconds) == (1000.0, 10.0)
 
 
 def test_a_phase_inside_one_that_is_not_timed_is_part_of_the_next_that_is() -> None:
     timings = {"timing/step": 400.0, "timing/run_training": 200.0, "timing/policy_train": 150.0}
     view = dynamics(saw(1000, StepMetrics(1, "train", timings)))
-    assert [line.phase for line in view.table if not line.inner] == ["run_training"]
-    assert view.rest_seconds == 200.0
+    assert [row.phase for row in view.table.outer] == ["run_training"]
+    assert view.table.unattributed_seconds == 200.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_table_adds_up_to_the_step_time(seed: int) -> None:
+    rng = random.Random(seed)
+    phases = ("generate", "run_training", "policy_train", "sync_weights", "save_checkpoints", "eval", "some_new_phase")
+    said = [
+        {"timing/step": rng.uniform(50, 400)} | {f"timing/{name}": rng.uniform(0, 120) for name in phases}
+        for _ in range(12)
+    ]
+    table = dynamics(*(saw(1000 + n, StepMetrics(n, "train", values)) for n, values in enumerate(said))).table
+    outer = sum(row.seconds for row in table.outer)
+    assert table.step_seconds is not None
+    assert outer + table.unattributed_seconds - table.overlap_seconds == pytest.approx(table.step_seconds)
+    assert table.overlap_seconds > 0
+
+
+def test_phases_that_run_beside_one_another_are_told_as_overlap() -> None:
+    timings = {"timing/step": 300.0, "timing/generate": 280.0, "timing/run_training": 200.0}
+    table = dynamics(saw(1000, StepMetrics(1, "train", timings))).table
+    assert (table.unattributed_seconds, table.overlap_seconds) == (0.0, 180.0)
 
 
 def test_prefixed_keys_of_other_sinks_are_found() -> None:

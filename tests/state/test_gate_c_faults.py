@@ -1,13 +1,17 @@
 """Gate C, rules 3–8: what fails a job on its attempts, what stays quiet, and what only looks like it."""
 
+import msgspec
 import pytest
 
 from extractors.coherence import Coherence
 from extractors.harbor import TrajectoryFailed
+from extractors.polls import JobState
+from extractors.trainer import PhaseStarted
 from extractors.vllm_reload import Edge, WeightReload
+from state.exceptions import ADD_TESTS
 from state.gate import Status
-from tests.builders import saw
-from tests.state.rollout_cases import MINUTE, SLOT, ended, gate_c, many, running
+from tests.builders import case_after, polled, saw, us
+from tests.state.rollout_cases import MINUTE, SLOT, ended, gate_c, in_time, many, running
 
 HOUR = 60 * MINUTE
 
@@ -189,3 +193,20 @@ def test_a_trial_seen_by_exception_and_then_by_result_counts_once() -> None:
     ruling = gate_c(*running(), *twice)
     assert ruling.condition == "LEARNING"
     assert "1 of 1 scored attempts have a reward above 0 (1 ended)" in ruling.reason
+
+
+def test_late_files_of_the_attempt_before_are_nobody_s_fault_now() -> None:
+    died = many(25, 1000, 5, exception=ADD_TESTS)
+    late = tuple(msgspec.structs.replace(seen, at_us=us(4000 + n)) for n, seen in enumerate(died))
+    restart = (polled(3600, JobState.RUNNING, failures=1), saw(3600, PhaseStarted("generate"), attempt=1))
+    assert gate_c(*running(), *died, now=3000).condition == "CONTAINER_FAULT"
+    assert gate_c(*running(), *restart, *late, now=5000).status is not Status.FAIL
+    case = case_after(*in_time((*running(), *restart, *late)), now=5000)
+    assert (case.bursts.slots, case.duty_cycle.trials, case.rollouts.ended) == ((), 0, 0)
+
+
+def test_an_exception_beyond_the_names_that_are_remembered_is_still_quoted() -> None:
+    others = tuple(ended(1000 + n, f"other__{n}", exception=f"Odd{n}Error") for n in range(48))
+    ruling = gate_c(*running(), *others, *many(600, 1800, 3, exception=ADD_TESTS))
+    assert ruling.condition == "CONTAINER_FAULT"
+    assert ruling.evidence
