@@ -7,6 +7,7 @@ files   5,000 Ray worker files, 1 GB together, against one file that holds the s
 faults  50,000 lines, each of them a recognised error
 nccl    200,000 lines of communicators of 10,000 ranks that come up
 sparse  three days with a line every 10 s: views and judging
+linear  1 GB, and 10 GB of the same: cost must grow with the bytes and no faster (needs 11 GB of disk)
 all     one after the other
 """
 
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from benchmarks.finelog import START, prefix, write_polls
+from benchmarks.finelog import START, prefix, write, write_polls
 from benchmarks.run import Cost, measured, replay
 
 WORKERS = 5_000
@@ -157,12 +158,18 @@ def _of_a_step(number: int) -> str:
     return "Finished: 'step', time cost: 1790.00s" if at == 179 else "nothing to say"
 
 
+def linear(folder: Path) -> list[Path]:
+    """1 GB and 10 GB with one signal line in a hundred."""
+    return [write(folder / f"{gigabytes}GB", gigabytes * 1_000, 0.01) for gigabytes in (1, 10)]
+
+
 SHAPES: dict[str, Callable[[Path], list[Path]]] = {
     "small": small,
     "files": files,
     "faults": faults,
     "nccl": nccl,
     "sparse": sparse,
+    "linear": linear,
 }
 
 
