@@ -25,7 +25,6 @@ FRAMES_LIMIT = 64
 HEADERS = (":actor_name:", ":task_name:")
 UNSPOKEN_HINTS = (*HEADERS, CONTENT_HINT)
 """Hints of lines that no pattern reads, but that say how to read others."""
-BACKWARDS_BYTES = 16_384
 _TRACEBACKS = ("traceback", "detached_exception")
 _DATED = (b"2", b"[", b"I", b"W", b"E", b"(")
 """First bytes of lines that may hold a time."""
@@ -70,14 +69,15 @@ class Reader:
         """The observations of one block. While a message is open all lines are read, since its continuations hold no
         hint; else only those with a hint."""
         out: list[Observation] = []
-        self._lines, self._looked = lines, _ = Lines(block), 0
+        self._lines = lines = Lines(block, self._lines)
         data, joiner = block.data, self._joiner
         hits = self._scanner.hits(data)
         at = 0
         while True:
             if joiner.open:
-                start, end = lines.after, data.find(b"\n", lines.after)
-                end = end if end >= 0 else len(data)
+                start = max(0, lines.after)
+                end = data.find(b"\n", start)
+                end = len(data) if end < 0 else end
                 hints, at = hints_until(hits, at, end)
             else:
                 at = self._shortcut.read(lines, hits, at, out)
@@ -87,7 +87,7 @@ class Reader:
             if start >= len(data):
                 break
             place = Place(data[start:end].decode("utf-8", "replace"), lines.number_at(start), block.offset + start)
-            self._line(place, hints, data, start, out)
+            self._line(place, hints, lines, out)
             lines.after = end + 1
         return self._ordering.settled(out)
 
@@ -103,14 +103,14 @@ class Reader:
             self._conclude(joined, [], out)
         return self._ordering.settled(out)
 
-    def _line(self, place: Place, hints: list[int], data: bytes, start: int, out: list[Observation]) -> None:
+    def _line(self, place: Place, hints: list[int], lines: Lines, out: list[Observation]) -> None:
         if place.raw.startswith(HEADERS):
             self._header(place.raw)
             return
         if "\r" in place.raw and place.raw.rstrip("\r").count("\r"):
             self._frames(place, hints, out)
             return
-        line = self._unwrap(place.raw, data, start)
+        line = self._unwrap(place, lines)
         if line.logger.startswith(CONTENT_LOGGERS):
             return
         if self._joiner.open:
@@ -148,16 +148,15 @@ class Reader:
             if wanted and not inner.logger.startswith(CONTENT_LOGGERS):
                 self._ask(inner, place, wanted, out)
 
-    def _unwrap(self, raw: str, data: bytes, start: int) -> Line:
-        """The line without its prefixes. One without a time has that of the nearest line before it in the block, which
-        is looked for from where an earlier line looked last."""
-        line = self.unwrapper.unwrap(raw)
-        looked, self._looked = self._looked, start
+    def _unwrap(self, place: Place, lines: Lines) -> Line:
+        """The line without its prefixes. One without a time has that of the nearest line before it, which is looked for
+        from where an earlier line looked last."""
+        line = self.unwrapper.unwrap(place.raw)
+        looked, self._looked = self._looked, place.offset
         if line.at_us is not None:
             return line
         clock = self.unwrapper.clock
-        behind = data[max(looked, start - BACKWARDS_BYTES) : start]
-        for earlier in reversed(behind.split(b"\n")[-48:]):
+        for earlier in reversed(lines.behind(looked, place.offset - lines.block.offset)):
             if earlier[:1] in _DATED and self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None:
                 break
         return msgspec.structs.replace(line, at_us=clock.newest_us)

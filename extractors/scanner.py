@@ -14,6 +14,9 @@ from extractors.pattern import Pattern
 from extractors.record import Block
 
 LEAST_LITERALS = 64
+BACKWARDS_BYTES = 16_384
+BACKWARDS_LINES = 48
+"""How far a line without a time looks back for one that has it."""
 _LONG = 1_024
 Hit = tuple[int, int]
 """Where a hint ends in the block, and its number."""
@@ -45,15 +48,20 @@ class Scanner:
 
 
 class Lines:
-    """The physical lines of a block, numbered as one comes to them, in order. after is where the line that was read
-    last ended."""
+    """The physical lines of a block, numbered as one comes to them, in order.
 
-    __slots__ = ("_counted", "_number", "after", "block", "data")
+    after is where the line begins that follows the one that was read last, -1 where that is not in this block. What
+    stands before the block is remembered for so far as lines without a time look back.
+    """
 
-    def __init__(self, block: Block) -> None:
+    __slots__ = ("_before", "_counted", "_number", "after", "block", "data")
+
+    def __init__(self, block: Block, earlier: "Lines | None" = None) -> None:
         self.block = block
         self.data = block.data
-        self.after = 0
+        follows = earlier is not None and earlier.block.offset + len(earlier.data) == block.offset
+        self._before: bytes = earlier.tail() if earlier is not None and follows else b""
+        self.after: int = 0 if not block.offset or (earlier and follows and earlier.after == len(earlier.data)) else -1
         self._counted = 0
         self._number = block.line
 
@@ -62,6 +70,18 @@ class Lines:
         self._number += newlines(self.data, self._counted, start)
         self._counted = start
         return self._number
+
+    def tail(self) -> bytes:
+        """The last bytes of the block, and of those before it where it is short."""
+        whole = self.data if len(self.data) >= BACKWARDS_BYTES else self._before + self.data
+        return whole[-BACKWARDS_BYTES:]
+
+    def behind(self, looked: int, start: int) -> list[bytes]:
+        """The nearest lines before a place in the block, from where one looked last in the file; the first of them may
+        lack its beginning."""
+        begin = max(looked - self.block.offset, start - BACKWARDS_BYTES)
+        found = self.data[begin:start] if begin >= 0 else self._before[begin:] + self.data[:start]
+        return found.split(b"\n")[-BACKWARDS_LINES:]
 
     def newlines(self) -> int:
         """All newlines of the block; only those behind the last line asked for are still to be counted."""
