@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from dataflow.beginning import Beginning
 from dataflow.blocks import BLOCK_BYTES, LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
 from dataflow.flights import flight_observations
@@ -62,7 +63,7 @@ class ReplayFeed:
         if self.as_of_us is not None:
             start_us = min(start_us, self.as_of_us)
         every = chain([list(self._opening(start_us))], [first] if first else [], runs)
-        yield from beats(self.job, every, lambda: max(merge.end_us, start_us), self.as_of_us)
+        yield from beats(self.job, every, lambda: max(merge.end_us, start_us), self.as_of_us, merge.endings)
 
     def _streams(self, outcome: Outcome) -> Iterator[Stream]:
         anchor_us = anchor(self.capture)
@@ -99,11 +100,12 @@ class ReplayFeed:
 
     def _kept(self, relative: str, kind: SourceKind, found: Iterator[Run], outcome: Outcome) -> Iterator[Run]:
         """A source's observations up to an error of our own reader, which costs that source and no other."""
-        at_us = 0
+        at_us, seen = 0, False
         try:
             for run in found:
                 at_us = run[-1].at_us if run else at_us
-                yield run
+                told, seen = seen, seen or bool(run)
+                yield run if told or not run else _with_beginning(kind, relative, run)
         except Halted:
             raise
         except Exception as error:
@@ -111,12 +113,8 @@ class ReplayFeed:
             yield [observed(SourceFailed(kind, why, whole=False), "source_failed", relative, at_us)]
 
     def _opening(self, at_us: int) -> Iterator[Observation]:
-        """What is known before the first line: the launcher's facts, and which sources there are."""
+        """What is known before the first line: the launcher's facts, and which sources can't be read."""
         yield observed(self.declared, "job_declared", "job.toml", at_us)
-        for source in self.capture.sources:
-            yield observed(SourceSeen(source.kind), "source_seen", source.relative, at_us)
-        for trials in self.capture.trials:
-            yield observed(SourceSeen(SourceKind.TRIAL), "source_seen", trials.relative, at_us)
         for relative, why in self.capture.failures:
             self.notes.append(f"{relative}: {why}")
             yield observed(SourceFailed(home_of_failure(relative), why), "source_failed", relative, at_us)
@@ -125,14 +123,15 @@ class ReplayFeed:
         self, source: Source, anchor_us: int, skew: Skew, block_bytes: int, go_on: Callable[[], None]
     ) -> Iterator[Run]:
         reader = Reader(source.relative, source.origin, _near(source) or anchor_us, skew=skew)
-        notes = LogNotes(source.relative, self.notes)
+        notes, beginning = LogNotes(source.relative, self.notes), Beginning(reader, _near(source) or anchor_us)
         last: Block | None = None
         for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=reader.newlines_of):
             go_on()
             if isinstance(piece, Block):
                 notes.look(piece)
-                last = piece
-                yield notes.heard(reader.read(piece))
+                last, run = piece, notes.heard(reader.read(piece))
+                begun_us = beginning.of(piece, run)
+                yield run if begun_us is None else [_seen(source.kind, source.relative, begun_us), *run]
             elif isinstance(piece, LineCut):
                 notes.say(
                     f"line {piece.line} at byte {piece.offset} has {piece.size} bytes; only its first 1 MiB is matched"
@@ -143,6 +142,9 @@ class ReplayFeed:
             else:
                 found = notes.heard(reader.end())
                 notes.end(last)
+                begun_us = beginning.at_us(found) if last is not None else None
+                if begun_us is not None:
+                    found = [_seen(source.kind, source.relative, begun_us), *found]
                 yield [*found, _ended(source.relative, reader, piece, last)]
 
 
@@ -164,6 +166,19 @@ def _at_once(runs: Iterator[Run]) -> Iterator[Run]:
 def _near(source: Source) -> int | None:
     """A moment near the first line of a file, as far as its path tells one."""
     return source.writer.session_start_us or source.writer.written_us
+
+
+def _seen(kind: SourceKind, source: str, at_us: int) -> Observation:
+    return observed(SourceSeen(kind), "source_seen", source, at_us)
+
+
+def _with_beginning(kind: SourceKind, source: str, run: Run) -> Run:
+    """A source's first run, which tells first that the source is there. A file that could not be opened is not, and
+    one without a line tells nothing."""
+    first = run[0].signal
+    if type(first) in (SourceSeen, SourceEnded) or (type(first) is SourceFailed and first.whole):
+        return run
+    return [_seen(kind, source, run[0].at_us), *run]
 
 
 def observed(signal: object, name: str, source: str, at_us: int) -> Observation:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from extractors.record import Beat, Observation, SourceKind, Tick
+from extractors.record import Beat, Observation, SourceEnded, SourceKind, Tick
 from state.attempts import AttemptCutter
 from state.policy import BEAT, HOUR, MINUTE, SECOND_US
 
@@ -43,6 +43,7 @@ class _Head:
     runs: Iterator[Run]
     run: Run = field(default_factory=list)
     place: int = 0
+    ended: Observation | None = None
 
     @property
     def at_us(self) -> int:
@@ -54,6 +55,9 @@ class _Head:
             run = next(self.runs, None)
             if run is None:
                 return False
+            if run and type(run[-1].signal) is SourceEnded:
+                self.ended = run[-1]
+                run = run[:-1]
             self.run, self.place = run, 0
         return True
 
@@ -68,11 +72,13 @@ class _Head:
 
 @dataclass(slots=True)
 class Merge:
-    """Merges streams. polled says that polls are among them; end_us is the newest time that moves the job's end."""
+    """Merges streams. polled says that polls are among them; end_us is the newest time that moves the job's end; ended
+    are the ends of the streams that were used up: a live run, whose files may grow, has none before its own end."""
 
     streams: list[Stream]
     polled: bool
     end_us: int = 0
+    ended: list[Observation] = field(default_factory=list)
     _running: int = field(default=0)
 
     def __iter__(self) -> Iterator[Run]:
@@ -99,8 +105,13 @@ class Merge:
     def _wait(self, heads: list[tuple[int, int, _Head]], number: int, head: _Head) -> None:
         if head.stands():
             heappush(heads, (head.at_us, number, head))
-        elif head.kind not in ACTOR_KINDS:
+            return
+        if head.ended is not None:
+            self.ended.append(head.ended)
+        if head.kind not in ACTOR_KINDS:
             self._running -= 1
+        if head.ended is not None and (head.kind not in ACTOR_KINDS or not self.polled):
+            self.end_us = max(self.end_us, head.ended.at_us)
 
     def _held(self, kind: SourceKind, run: Run) -> Run:
         """The run, at the job's end where a node's clock runs ahead of it."""
@@ -110,6 +121,10 @@ class Merge:
         elif not self._running and newest_us > self.end_us:
             return [_at(each, self.end_us) if each.at_us > self.end_us else each for each in run]
         return run
+
+    def endings(self, at_us: int) -> Run:
+        """The ends of the streams that were used up, told at a time."""
+        return [_at(each, at_us) for each in sorted(self.ended, key=lambda each: each.evidence.source)]
 
 
 def _at_us(observation: Observation) -> int:
@@ -122,8 +137,15 @@ def _at(observation: Observation, at_us: int) -> Observation:
     )
 
 
-def beats(job: str, runs: Iterable[Run], end_us: Callable[[], int], as_of_us: int | None) -> Iterator[Beat]:
-    """The stream of one job as beats; the last one is final and stands at end_us(), or at as_of_us where given.
+def beats(
+    job: str,
+    runs: Iterable[Run],
+    end_us: Callable[[], int],
+    as_of_us: int | None,
+    endings: Callable[[int], Run] = lambda _: [],
+) -> Iterator[Beat]:
+    """The stream of one job as beats; the last one is final and stands at end_us(), or at as_of_us where given, with
+    the endings of the job's sources.
 
     A beat ends at a multiple of 10 s; one of very many observations goes in parts. Silences are crossed by empty
     beats, dense at first.
@@ -153,7 +175,7 @@ def beats(job: str, runs: Iterable[Run], end_us: Callable[[], int], as_of_us: in
         yield Beat(job, Tick(edge_us), tuple(gathered))
         gathered = []
         yield from _silence(job, edge_us, _edge_after(last_us))
-    yield Beat(job, Tick(last_us, final=True), tuple(gathered))
+    yield Beat(job, Tick(last_us, final=True), (*gathered, *endings(last_us)))
 
 
 def _until(runs: Iterable[Run], as_of_us: int) -> Iterator[Run]:

@@ -240,7 +240,7 @@ class Reader:
 
     def _observe(self, pattern: Pattern, signal: object, line: Line, place: Place) -> Observation:
         raw, name = place.raw, pattern.name
-        effective = self._streamed(line)
+        effective = self.streamed(line)
         if effective is None:
             effective = UNTIMED
         if len(raw) > QUOTE_LIMIT or not raw.isprintable():
@@ -251,9 +251,9 @@ class Reader:
     def time_of(self, raw: str) -> int:
         """The effective time of a line that no pattern reads (the file's last one)."""
         line = self.unwrapper.unwrap(raw)
-        return self._ordering.time_of(self._streamed(line))
+        return self._ordering.time_of(self.streamed(line))
 
-    def _streamed(self, line: Line) -> int | None:
+    def streamed(self, line: Line) -> int | None:
         """A line's time by the clock that orders the stream."""
         if line.transport_us is not None:
             return line.transport_us
