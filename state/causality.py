@@ -11,7 +11,7 @@ from state.outlived import dropped, is_detached, survived
 from state.policy import SECOND_US
 
 if TYPE_CHECKING:
-    from state.trackers.faults import FaultEvent
+    from state.trackers.fault_list import FaultEvent
 
 AGAIN_US = 600 * SECOND_US
 """How far back the same line of the same process is still the same error said again."""

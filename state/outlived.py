@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from state.policy import SECOND_US
 
 if TYPE_CHECKING:
-    from state.trackers.faults import FaultEvent
+    from state.trackers.fault_list import FaultEvent
 
 DETACHED = "detached_exception"
 """The pattern of exceptions that ended nothing by themselves: their tasks were dropped, their process went on."""

@@ -10,7 +10,7 @@ from state.gate import Gap
 from state.gates.stall import left_behind, left_behind_words, signature, stall, stall_words
 from state.policy import SECOND_US, STATE_POLL_INTERVAL_UNKNOWN
 from state.trackers.coverage import Reading
-from state.trackers.faults import FaultEvent
+from state.trackers.fault_list import FaultEvent
 from state.trackers.flights import Absence
 from state.wording import clock, plural, ranks, span
 

@@ -11,7 +11,7 @@ from state.causes import CAUSES
 from state.gate import Ruling, failed
 from state.gates.readings import gpu_lines
 from state.policy import MINUTE, OOM_FATAL_AT_LEAST, OOM_FATAL_SHARE, RAM_WARNING_SHARE, SECOND_US
-from state.trackers.faults import FaultEvent
+from state.trackers.fault_list import FaultEvent
 from state.trackers.processes import ProcessRole, process_role
 
 _DEATHS = frozenset(

@@ -8,7 +8,7 @@ from state.causality import AFTER_SECONDS, rank_of
 from state.causes import CAUSES
 from state.gate import Gap
 from state.policy import ABORTED_ALLOWANCE, MINUTE, SECOND_US, STAGE_FLOORS, Stage
-from state.trackers.faults import FaultEvent
+from state.trackers.fault_list import FaultEvent
 from state.trackers.nccl import Communicator
 from state.trackers.pipeline import StackDump
 from state.trackers.processes import ProcessRole

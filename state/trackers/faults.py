@@ -3,7 +3,6 @@
 Bounds: the earliest 64 and the newest 64 events, 16 confirming lines, 8 homes an event.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from extractors.harbor import BatchCompleted, TrajectoryPassed
 from extractors.metrics import StepMetrics
 from extractors.pattern import Role
 from extractors.polls import PodsPolled
-from extractors.record import Evidence, Observation, Origin, SourceKind, SourceSeen
+from extractors.record import Evidence, Observation, SourceKind, SourceSeen
 from extractors.signal import Fault, Teardown
 from extractors.trainer import StepCompleted, TrainingDone
 from extractors.vllm import EngineLoad
@@ -23,6 +22,7 @@ from state.outlived import is_detached
 from state.policy import SECOND_US
 from state.progress import ADVANCES, PROGRESS, own_us
 from state.tracker import AttemptStarted, ShowingTracker
+from state.trackers.fault_list import FaultEvent, FaultList
 from state.trackers.scheduler import current_pods, evicted_pod
 
 EARLIEST_KEPT = 64
@@ -34,23 +34,6 @@ SAME_FAULT_SECONDS = 10.0
 """The same fault's own times in two homes differ by less."""
 RECOVERED_AFTER_STEPS = 2
 """So many steps banked after an error show that the job moved on, whichever component it was."""
-
-
-class FaultEvent(msgspec.Struct, frozen=True):
-    """One error of one process, seen in one or more homes. own_us is the time the line itself gives.
-
-    count adds de-duplicated copies; sources are the places it was read in (the first is the one to quote);
-    handled says that the same component moved on afterwards, handled_by shows it.
-    """
-
-    fault: Fault
-    role: Role
-    own_us: int
-    origin: Origin
-    sources: tuple[Evidence, ...]
-    count: int = 1
-    handled: bool = False
-    handled_by: Evidence | None = None
 
 
 class FaultsView(msgspec.Struct, frozen=True):
@@ -72,14 +55,12 @@ class FaultsView(msgspec.Struct, frozen=True):
 class FaultsTracker(ShowingTracker):
     """Events in the order of their own time, merged across homes; marked as handled where their component moves on.
 
-    What they come to (first cause, cascade, hang) is worked out in state/causality.py when the view is asked for. keys
-    say of each event what happened and to which process, so that a storm finds its like without comparing them all.
+    What they come to (first cause, cascade, hang) is worked out in state/causality.py when the view is asked for.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
-    events: list[FaultEvent] = []
-    keys: list[str] = []
+    kept: FaultList = msgspec.field(default_factory=FaultList)
     confirms: list[FaultEvent] = []
     total: int = 0
     crowded_out: int = 0
@@ -117,43 +98,28 @@ class FaultsTracker(ShowingTracker):
         if role is Role.CONFIRMS:
             self.confirms = [*self.confirms, event][-CONFIRMS_KEPT:]
         elif not self._merged(event):
-            place = bisect_right(self.events, event.own_us, key=_own_us)
-            self.events.insert(place, event)
-            self.keys.insert(place, _key(event, event.origin.pid))
-            if len(self.events) > EARLIEST_KEPT + NEWEST_KEPT:
-                del self.keys[EARLIEST_KEPT]
-                self.crowded_out += self.events.pop(EARLIEST_KEPT).count
+            self.kept.put(event)
+            if len(self.kept.events) > EARLIEST_KEPT + NEWEST_KEPT:
+                self.crowded_out += self.kept.take(EARLIEST_KEPT).count
 
     def _merged(self, event: FaultEvent) -> bool:
         """Whether the event is one already on file: read in a second home, or said again before any progress."""
         source = event.sources[0]
-        for place in reversed(self._alike(event)):
-            known = self.events[place]
+        for place in reversed(self.kept.alike(event)):
+            known = self.kept.events[place]
             if known.own_us < event.own_us - causality.AGAIN_US:
                 return False
             if known.handled or not causality.same_fault(known, event):
                 continue
             elsewhere = source.source not in [one.source for one in known.sources]
             if elsewhere and abs(known.own_us - event.own_us) <= SAME_FAULT_SECONDS * SECOND_US:
-                self.events[place] = merged = _in_both_homes(known, event)
-                self.keys[place] = _key(merged, merged.origin.pid)
+                self.kept.put(_in_both_homes(self.kept.take(place), event), place)
                 return True
             in_order = self.progress_us is None or known.own_us <= event.own_us
             if not elsewhere and in_order and not self._moved_since(known):
-                self.events[place] = msgspec.structs.replace(known, count=known.count + event.count)
+                self.kept.events[place] = msgspec.structs.replace(known, count=known.count + event.count)
                 return True
         return False
-
-    def _alike(self, event: FaultEvent) -> list[int]:
-        """The places of the events that may say the same of the same process: those of its pid and of none."""
-        pid = event.origin.pid
-        if not pid:
-            what = _key(event, "")
-            return [place for place, key in enumerate(self.keys) if key.startswith(what)]
-        wanted = (_key(event, pid), _key(event, 0))
-        if wanted[0] not in self.keys and wanted[1] not in self.keys:
-            return []
-        return [place for place, key in enumerate(self.keys) if key in wanted]
 
     def _moved_since(self, known: FaultEvent) -> bool:
         """Whether progress came after an error: by time, in one file without clocks by their places."""
@@ -169,7 +135,7 @@ class FaultsTracker(ShowingTracker):
             self.progress_source, self.progress_offset = observation.evidence.source, observation.evidence.offset
         if type(observation.signal) in ADVANCES:
             self.teardown_us = None
-            if self.events:
+            if self.kept.events:
                 self._recovered(observation, at_us)
                 self._outlived(observation, at_us)
 
@@ -202,17 +168,17 @@ class FaultsTracker(ShowingTracker):
         self._mark(at, lambda event: is_detached(event) and _precedes(event, at_us, at.source, at.offset))
 
     def _engine(self, observation: Observation) -> None:
-        if self.events and observation.signal.generation_rate > 0:
+        if self.kept.events and observation.signal.generation_rate > 0:
             self._recovered(observation, own_us(observation))
 
     def _coordinator(self, observation: Observation) -> None:
-        if self.events:
+        if self.kept.events:
             self._recovered(observation, own_us(observation))
 
     def _mark(self, shown_by: Evidence, moved_on: Callable[[FaultEvent], bool]) -> None:
-        for place, event in enumerate(self.events):
+        for place, event in enumerate(self.kept.events):
             if not event.handled and moved_on(event):
-                self.events[place] = msgspec.structs.replace(event, handled=True, handled_by=shown_by)
+                self.kept.events[place] = msgspec.structs.replace(event, handled=True, handled_by=shown_by)
                 self.shown = None
 
     def _torn_down(self, observation: Observation) -> None:
@@ -229,7 +195,7 @@ class FaultsTracker(ShowingTracker):
             self.aggregated.append(observation.evidence.source)
 
     def _attempt(self, observation: Observation) -> None:
-        self.events, self.keys, self.confirms, self.steps = [], [], [], []
+        self.kept, self.confirms, self.steps = FaultList(), [], []
         self.total = self.crowded_out = 0
         self.teardown_us = self.done_us = self.progress_us = self.shown = None
 
@@ -240,7 +206,7 @@ class FaultsTracker(ShowingTracker):
         return self.shown
 
     def _weighed(self) -> FaultsView:
-        events, confirms = tuple(self.events), tuple(self.confirms)
+        events, confirms = tuple(self.kept.events), tuple(self.confirms)
         first = causality.first_cause(events, confirms, self.teardown_us, self.done_us)
         cascade = causality.explained_by(first, events, frozenset(self.aggregated)) + self.crowded_out if first else 0
         noted = tuple(event for event in events if event.handled)[-NOTED_KEPT:]
@@ -269,15 +235,6 @@ class FaultsTracker(ShowingTracker):
         SourceSeen: _home,
         AttemptStarted: _attempt,
     }
-
-
-def _own_us(event: FaultEvent) -> int:
-    return event.own_us
-
-
-def _key(event: FaultEvent, pid: int | str) -> str:
-    fault = event.fault
-    return f"{fault.cause}\n{fault.exception}\n{fault.site}\n{fault.entity}\n{pid}"
 
 
 def _precedes(event: FaultEvent, at_us: int, source: str, offset: int) -> bool:

@@ -20,7 +20,8 @@ from state.causes import CAUSES, Transient
 from state.progress import PROGRESS
 from state.tracker import AttemptStarted, ShowingTracker
 from state.trackers.facts import JobDeclared
-from state.trackers.faults import FaultEvent, FaultsTracker
+from state.trackers.fault_list import FaultEvent
+from state.trackers.faults import FaultsTracker
 
 ENDED_KEPT = 32
 EXTERNAL = "external_signal"

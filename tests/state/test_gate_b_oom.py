@@ -14,7 +14,8 @@ from extractors.signal import Fault
 from extractors.trainer import ForwardEntered
 from state.gate import Ruling, Status
 from state.gates.resources import RESOURCES
-from state.trackers.faults import FaultEvent, FaultsView
+from state.trackers.fault_list import FaultEvent
+from state.trackers.faults import FaultsView
 from tests.builders import saw, us
 from tests.state.resources_cases import all_gpus, fleet, job, started
 
