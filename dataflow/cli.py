@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from dataflow.book_commands import report, status
 from dataflow.ending import Calm, cannot_write, end, halting, tell, unusable
 
 if TYPE_CHECKING:
@@ -104,6 +105,13 @@ def main() -> None:
     is_flag=True,
     help="Tell the verdict by the exit code; of several jobs KILL counts first, then ERROR.",
 )
+@click.option(
+    "--store",
+    "store",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Also write into this store, from which `status` and `report` answer.",
+)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow.")
 def replay(
     captures: tuple[str, ...],
@@ -114,6 +122,7 @@ def replay(
     heartbeat: float | None,
     log_folder: Path | None,
     exit_code: bool,
+    store: Path | None,
     workers: int,
 ) -> None:
     """Reads recorded captures at full speed in event time. Prints a line whenever the answer of a gate changes (A
@@ -135,8 +144,8 @@ def replay(
         feeds = _feeds(captures, job_toml, as_of)
         if out is not None:
             _refuse_to_overwrite(out, feeds)
-        with _outputs(layout, out, log_folder, outcome) as outputs:
-            ordered = InOrder([feed.job for feed in feeds], Guarded(Every(*outputs, decisions), outcome))
+        with _outputs(layout, out, log_folder, outcome) as outputs, _stored(store) as stored:
+            ordered = InOrder([feed.job for feed in feeds], Guarded(Every(*outputs, *stored, decisions), outcome))
             heartbeat_us = None if heartbeat is None else int(heartbeat * 1_000_000)
             run(feeds, ordered, workers=workers, heartbeat_us=heartbeat_us, outcome=outcome)
             ordered.end()
@@ -219,6 +228,24 @@ def _outputs(
             outcome.unwritable = outcome.unwritable or error
 
 
+@contextmanager
+def _stored(folder: Path | None) -> "Iterator[list[Sink]]":
+    """The store as a place for records, where one is asked for."""
+    if folder is None:
+        yield []
+        return
+    from state.store import Store, StoreError
+
+    try:
+        store = Store(folder)
+        try:
+            yield [store]
+        finally:
+            store.close()
+    except StoreError as error:
+        unusable(str(error))
+
+
 def _stdout() -> TextIO:
     """Standard output, able to take any character whatever the terminal's encoding."""
     if sys.stdout is None:
@@ -226,6 +253,10 @@ def _stdout() -> TextIO:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     return sys.stdout
+
+
+main.add_command(status)
+main.add_command(report)
 
 
 if __name__ == "__main__":

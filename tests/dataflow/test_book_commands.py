@@ -1,0 +1,72 @@
+"""`replay --store`, `status` and `report`, as processes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CAPTURES = ROOT / "tests" / "captures"
+
+
+def wedgewatch(*words: Path | str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "dataflow.cli", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store") / "s"
+    done = wedgewatch("replay", "--store", folder, CAPTURES / "healthy_sawtooth", CAPTURES / "add_tests_error")
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+def test_status_has_a_line_for_each_job_with_its_gates(store: Path) -> None:
+    rows = [json.loads(line) for line in wedgewatch("status", "--store", store).stdout.splitlines()]
+    assert {row["captured"].rsplit("/", 1)[-1]: (row["verdict"], row["gates"]["C"]) for row in rows} == {
+        "healthy_sawtooth": ("NO-KILL", "PASS LEARNING"),
+        "add_tests_error": ("KILL", "FAIL CONTAINER_FAULT"),
+    }
+    table = wedgewatch("status", "--store", store, "--format", "text").stdout
+    assert "\x1b" not in table
+    assert all(row["job"] in table for row in rows)
+    assert "CONTAINER_FAULT" in table
+
+
+def test_report_is_the_text_that_the_replay_ended_with(store: Path) -> None:
+    replayed = wedgewatch("replay", "--format", "text", CAPTURES / "add_tests_error").stdout
+    job = json.loads(wedgewatch("replay", CAPTURES / "add_tests_error").stdout.splitlines()[-1])["job"]
+    assert wedgewatch("report", job, "--store", store, "--format", "text").stdout.strip() in replayed
+
+
+def test_a_job_that_is_not_known_is_told_with_near_names(store: Path) -> None:
+    done = wedgewatch("report", "/mira/rl-kno", "--store", store)
+    assert done.returncode == 2
+    assert "nothing is known of this job" in done.stderr
+    assert "/mira/rl-" in done.stderr.split("for instance:")[1]
+
+
+def test_without_a_store_the_commands_say_what_begins_one(tmp_path: Path) -> None:
+    for words in (("status",), ("report", "/a")):
+        done = wedgewatch(*words, "--store", tmp_path / "none")
+        assert done.returncode == 2
+        assert "wedgewatch replay --store" in done.stderr
+
+
+def test_a_store_that_is_damaged_ends_the_replay_before_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "CURRENT").write_text("torn")
+    done = wedgewatch("replay", "--store", tmp_path / "s", CAPTURES / "bring_up")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the store is damaged" in done.stderr

@@ -1,0 +1,122 @@
+"""The store: one record stands once, the newest verdict wins by its own time, readers come beside the writer."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from state.store import Store, StoreError, reading
+
+
+def verdict(job: str, at: str, says: str = "NO-KILL", number: str = "v") -> dict:
+    return {"kind": "verdict", "id": f"{number}{at}", "job": job, "at": at, "verdict": says, "gates": {}}
+
+
+def gate(job: str, letter: str, at: str, condition: str) -> dict:
+    return {"kind": "gate", "id": f"{letter}{at}", "job": job, "at": at, "gate": letter, "condition": condition}
+
+
+def written(folder: Path, *records: dict) -> Path:
+    store = Store(folder)
+    for record in records:
+        store.write(record)
+    store.close()
+    return folder
+
+
+def test_the_newest_verdict_of_each_job_is_found_and_all_are_kept(tmp_path: Path) -> None:
+    written(tmp_path / "s", verdict("/a", "T1"), verdict("/b", "T1"), verdict("/a", "T2", "KILL"))
+    with reading(tmp_path / "s") as book:
+        assert [(record["job"], record["at"]) for record in book.jobs()] == [("/a", "T2"), ("/b", "T1")]
+        assert [record["at"] for record in book.verdicts("/a")] == ["T1", "T2"]
+        assert book.newest("/c") is None
+
+
+def test_a_replay_of_what_is_older_does_not_become_the_newest(tmp_path: Path) -> None:
+    written(tmp_path / "s", verdict("/a", "T5", "KILL"))
+    written(tmp_path / "s", verdict("/a", "T3"))
+    with reading(tmp_path / "s") as book:
+        assert (book.newest("/a") or {})["at"] == "T5"
+        assert [record["at"] for record in book.verdicts("/a")] == ["T3", "T5"]
+
+
+def test_a_record_that_is_written_twice_stands_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        written(tmp_path / "s", verdict("/a", "T1"), gate("/a", "B", "T1", "FED"))
+    with reading(tmp_path / "s") as book:
+        assert len(book.verdicts("/a")) == len(book.gates("/a")) == 1
+
+
+def test_a_job_whose_name_begins_like_anothers_is_not_mixed_with_it(tmp_path: Path) -> None:
+    written(tmp_path / "s", verdict("/a", "T1"), verdict("/ab", "T1"), gate("/ab", "A", "T1", "ALIVE"))
+    with reading(tmp_path / "s") as book:
+        assert (len(book.verdicts("/a")), book.gates("/a")) == (1, {})
+
+
+def test_the_newest_record_of_each_gate_stands(tmp_path: Path) -> None:
+    written(
+        tmp_path / "s", gate("/a", "B", "T1", "FED"), gate("/a", "B", "T2", "TRAINING"), gate("/a", "A", "T1", "ALIVE")
+    )
+    with reading(tmp_path / "s") as book:
+        assert {letter: found["condition"] for letter, found in book.gates("/a").items()} == {
+            "A": "ALIVE",
+            "B": "TRAINING",
+        }
+
+
+def test_a_reader_sees_what_an_open_store_was_given(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    store.write(verdict("/a", "T1"))
+    with reading(tmp_path / "s") as book:
+        assert [record["job"] for record in book.jobs()] == ["/a"]
+    store.write(verdict("/b", "T1"))
+    with reading(tmp_path / "s") as book:
+        assert [record["job"] for record in book.jobs()] == ["/a", "/b"]
+    store.close()
+
+
+def test_two_writers_of_one_store_are_told_apart(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    code = "import sys; from pathlib import Path; from state.store import Store; Store(Path(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "s")], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "another wedgewatch writes into this store" in done.stderr
+    store.close()
+
+
+def test_what_was_written_outlives_a_writer_that_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from state.store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "store.write({'kind': 'verdict', 'id': 'v', 'job': '/a', 'at': 'T1', 'verdict': 'KILL', 'gates': {}})\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "s")], timeout=60, check=False)
+    with reading(tmp_path / "s") as book:
+        assert (book.newest("/a") or {})["verdict"] == "KILL"
+
+
+@pytest.mark.parametrize("folder", ["nothing", "empty"])
+def test_a_folder_without_a_store_is_named_with_what_begins_one(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match=r"holds no store; `wedgewatch replay --store"), reading(tmp_path / folder):
+        pass
+
+
+def test_a_damaged_store_is_named_with_what_to_do(tmp_path: Path) -> None:
+    written(tmp_path / "s", verdict("/a", "T1"))
+    (tmp_path / "s" / "CURRENT").write_text("torn")
+    with pytest.raises(StoreError, match="the store is damaged"), reading(tmp_path / "s"):
+        pass
+    with pytest.raises(StoreError, match="the store is damaged"):
+        Store(tmp_path / "s")
+
+
+def test_a_file_where_the_store_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("no folder")
+    with pytest.raises(StoreError, match="s: cannot be used as a store: File exists"):
+        Store(tmp_path / "s")
+    with pytest.raises(StoreError, match="s: holds no store"), reading(tmp_path / "s"):
+        pass
