@@ -3,6 +3,7 @@
 A node's local time is taken for UTC unless the transport's own prefix, which is UTC, says otherwise.
 """
 
+import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -17,6 +18,8 @@ MONTH_US = 31 * DAY_US
 LATEST_US = 4_102_444_800 * SECOND_US
 """2100: clocks before 1970 or after this are broken, and no time is read from them."""
 CACHE_LIMIT = 65_536
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])")
 
 
 @lru_cache(maxsize=CACHE_LIMIT)
@@ -31,6 +34,31 @@ def parse_iso(text: str) -> int | None:
         moment = moment.replace(tzinfo=UTC)
     at_us = int(moment.timestamp()) * SECOND_US + moment.microsecond
     return at_us if 0 <= at_us < LATEST_US else None
+
+
+@lru_cache(maxsize=CACHE_LIMIT)
+def _day_us(date: str) -> int | None:
+    """Midnight of a `2026-07-01`."""
+    return parse_iso(f"{date} 00:00:00") if _DATE.fullmatch(date) else None
+
+
+@lru_cache(maxsize=DAY_US // SECOND_US)
+def _into_the_day_us(time: str) -> int | None:
+    """How far into the day a `22:47:31` is."""
+    found = _TIME.fullmatch(time)
+    return None if found is None else (int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3])) * SECOND_US
+
+
+@lru_cache(maxsize=64)
+def _year_of(day: int) -> int:
+    """The year of a day since the epoch."""
+    return datetime.fromtimestamp(day * DAY_US // SECOND_US, UTC).year
+
+
+def _moment_us(date: str, time: str) -> int | None:
+    """A written second. Equal dates and times repeat, so that their parts are looked up."""
+    day_us, into_us = _day_us(date), _into_the_day_us(time)
+    return None if day_us is None or into_us is None else day_us + into_us
 
 
 def fraction_us(digits: str) -> int:
@@ -67,8 +95,8 @@ class Clock:
         """`2026-07-01 22:47:31` with the digits of its fraction."""
         at = self.seconds.get(second)
         if at is None:
-            parsed = parse_iso(second)
-            if parsed is None:
+            parsed = _moment_us(second[:10], second[11:]) if second[10:11] in (" ", "T") else None
+            if parsed is None and (parsed := parse_iso(second)) is None:
                 return None
             at = self._keep(second, parsed)
         return at + fraction_us(digits)
@@ -80,8 +108,8 @@ class Clock:
         at = self.seconds.get(key)
         if at is None:
             near = self.newest_us if self.newest_us is not None else self.anchor_us
-            year = datetime.fromtimestamp(near // SECOND_US, UTC).year
-            guesses = [parse_iso(f"{y:04d}-{key}") for y in (year - 1, year, year + 1) if y > 0]
+            year = _year_of(near // DAY_US)
+            guesses = [_moment_us(f"{y:04d}-{key[:5]}", time) for y in (year - 1, year, year + 1) if y > 0]
             known = [guess for guess in guesses if guess is not None and guess >= 0]
             if not known:
                 return None
