@@ -34,9 +34,8 @@ def _set(text: str) -> frozenset[str]:
 ANYWHERE = (
     Changing(
         "ends processes",
-        _set(
-            "kill killall killall5 pkill skill tkill xkill sigkill sigterm terminate abort halt shutdown poweroff reboot"
-        ),
+        _set("kill killall killall5 pkill skill tkill xkill sigkill sigterm terminate abort")
+        | _set("halt shutdown poweroff reboot"),
         (
             "kill -9 4711",
             "/usr/bin/pkill -f worker",
@@ -153,7 +152,7 @@ TOOLS = (
     ),
     Tool(
         _set("iris"),
-        {"job run", "job submit", "job stop-all", "cluster start", "cluster up", "cluster down"} | _set("run submit"),
+        _set("run submit") | {"job run", "job submit", "cluster start", "cluster up", "cluster down"},
         ("iris job run -- python train.py", "iris --cluster lab cluster down"),
         ("iris job list --json", "iris job logs run", "iris --cluster killer-bee job summary /kim/rl-demo"),
     ),

@@ -134,7 +134,8 @@ def _settings(job: JobToml, text: str) -> Settings:
 
 def _refused(settings: Settings, file: str, text: str) -> Iterator[str]:
     """What of the probes and the sync is not run, since it would change something: a line for each command."""
-    for probe in (*settings.probes, *([settings.sync] if settings.sync else [])):
+    every: tuple[Probe | Sync, ...] = (*settings.probes, *([settings.sync] if settings.sync else []))
+    for probe in every:
         table = ("probes", probe.name) if isinstance(probe, Probe) else ("sync",)
         for key, entry, refusal in _refusals(probe):
             path = (*table, *key)
