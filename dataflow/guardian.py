@@ -21,9 +21,9 @@ while read -r sign group; do
   esac
 done
 [ "$groups" = ' ' ] && exit
-for group in $groups; do kill -TERM -- "-$group"; done
+for group in $groups; do kill -s TERM -- "-$group"; done
 sleep 0.5
-for group in $groups; do kill -KILL -- "-$group"; done
+for group in $groups; do kill -s KILL -- "-$group"; done
 """
 
 

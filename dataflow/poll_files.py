@@ -1,9 +1,11 @@
 """How a poll is written: one record, one line, one append to `polls/<probe>.jsonl` (CONTRACT §1)."""
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -12,7 +14,7 @@ from dataflow.probe_run import Ran
 from extractors.clocks import write_iso
 from extractors.quoting import masked, masked_words
 
-RECORD_BYTES = 16_777_216
+RECORD_BYTES = 20_971_520
 """A record's largest size. Two streams of 4 MiB fit in text; only what is no text takes up to six times its bytes."""
 _LEAST_KEPT = 1_048_576
 
@@ -69,6 +71,9 @@ def append_record(folder: Path, probe: str, record: bytes) -> None:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     fd = os.open(polls / f"{probe}.jsonl", flags, 0o644)
     try:
+        with suppress(OSError):
+            # Half of another writer's record would look like a torn one.
+            fcntl.flock(fd, fcntl.LOCK_EX)
         before = os.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
             raise OSError(errno.EINVAL, "is no file")

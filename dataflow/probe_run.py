@@ -72,7 +72,7 @@ def run_command(
 
 def _not_started(error: Exception, program: str, folder: Path) -> str:
     code = error.errno if isinstance(error, OSError) else None
-    if isinstance(error, OSError) and error.filename == str(folder):
+    if code is not None and not folder.is_dir():
         return f"cannot be run in {folder}: {reason(error)}"
     if code == errno.ENOENT:
         there = "/" in program and (folder / program).exists()
