@@ -1,9 +1,10 @@
-"""How a poll is written: one record, one line, one append to `polls/<probe>.jsonl` (CONTRACT §1)."""
+"""How a poll is written: one record, one line, appended whole to `polls/<probe>.jsonl` (CONTRACT §1)."""
 
 import errno
 import fcntl
 import os
 import stat
+import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from extractors.quoting import masked, masked_words
 
 RECORD_BYTES = 20_971_520
 """A record's largest size. Two streams of 4 MiB fit in text; only what is no text takes up to six times its bytes."""
+SURELY_WHOLE = 4_096
+"""Bytes that a write appends as one, whatever becomes of its process."""
 _LEAST_KEPT = 1_048_576
 
 
@@ -61,8 +64,8 @@ def _text(word: str) -> str:
 
 
 def append_record(folder: Path, probe: str, record: bytes) -> None:
-    """Appends a record to a capture's polls, in one write, so that records of several writers never mix. Raises OSError
-    where that can't be; the file then ends as it did.
+    """Appends a record to a capture's polls; records of several writers never mix. Raises OSError where that can't be;
+    the file then ends as it did.
 
     A line that was torn before, since its writer died or the disk was full, is ended first: it spoils no other.
     """
@@ -84,6 +87,8 @@ def append_record(folder: Path, probe: str, record: bytes) -> None:
 
 
 def _write(fd: int, line: bytes, before: int) -> None:
+    if len(line) > SURELY_WHOLE and _written_by_another(fd, line, before):
+        return
     written = os.write(fd, line)
     try:
         while written < len(line):
@@ -92,3 +97,22 @@ def _write(fd: int, line: bytes, before: int) -> None:
         if os.fstat(fd).st_size == before + written:
             os.ftruncate(fd, before)
         raise
+
+
+def _written_by_another(fd: int, line: bytes, before: int) -> bool:
+    """Lets a process of its own session append what we may not live to end: kill -9 cuts a write between two pages. It
+    inherits the file's lock. False where it could not; the file then ends as it did."""
+    whole = os.memfd_create("record")
+    try:
+        with open(whole, "wb", closefd=False) as copy:
+            copy.write(line)
+        os.lseek(whole, 0, os.SEEK_SET)
+        nowhere = subprocess.DEVNULL
+        done = subprocess.run(["cat"], stdin=whole, stdout=fd, stderr=nowhere, start_new_session=True, check=False)
+    except OSError:
+        return False
+    finally:
+        os.close(whole)
+    if done.returncode != 0:
+        os.ftruncate(fd, before)
+    return done.returncode == 0

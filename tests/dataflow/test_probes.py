@@ -1,6 +1,8 @@
 """The pool of probes: each run is a record, whatever came of it; nothing blocks who asks. Real processes."""
 
 import json
+import resource
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -229,6 +231,21 @@ def test_records_of_several_writers_never_mix(tmp_path: Path) -> None:
         thread.join()
     written = (tmp_path / "polls/gpu.jsonl").read_bytes().splitlines(keepends=True)
     assert sorted(written) == sorted(lines * 20)
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_record_that_does_not_fit_leaves_the_file_as_it_was(tmp_path: Path, size: int) -> None:
+    append_record(tmp_path, "gpu", b"{}\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3 + size // 2, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            append_record(tmp_path, "gpu", b"x" * size + b"\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (tmp_path / "polls/gpu.jsonl").read_bytes() == b"{}\n"
 
 
 def test_largest_output_is_read_again_as_a_poll(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_signal_ends_it_with_exit_0_within_two_seconds_and_leaves_no_child(
 def test_kill_9_leaves_whole_lines_and_no_child(tmp_path: Path, record: Callable[..., subprocess.Popen[bytes]]) -> None:
     folder = capture(
         tmp_path / "run",
-        *(probe(name, "head -c 30000 /dev/zero | tr '\\\\0' x", every="1s") for name in ("pods", "gpu", "procs")),
+        *(probe(name, "head -c 1000000 /dev/zero | tr '\\\\0' x", every="0.02s") for name in ("pods", "gpu", "procs")),
         probe("state", f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 600", timeout="10m"),
     )
     for _ in range(3):
@@ -110,9 +110,10 @@ def test_kill_9_leaves_whole_lines_and_no_child(tmp_path: Path, record: Callable
         pid = int((tmp_path / "pid").read_text())
         wait_for(lambda pid=pid: not alive(pid))  # type: ignore[misc]
     for name in ("pods", "gpu", "procs"):
-        written = (folder / f"polls/{name}.jsonl").read_bytes()
-        assert written.endswith(b"\n")
-        assert all(len(json.loads(line)["stdout"]) == 30_000 for line in written.splitlines())
+        path = folder / f"polls/{name}.jsonl"
+        wait_for(lambda path=path: path.read_bytes().endswith(b"\n"))  # type: ignore[misc]
+        written = path.read_bytes()
+        assert all(len(json.loads(line)["stdout"]) == 1_000_000 for line in written.splitlines())
 
 
 def test_second_signal_ends_it_at_once(tmp_path: Path, record: Callable[..., subprocess.Popen[bytes]]) -> None:
