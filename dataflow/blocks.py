@@ -166,6 +166,7 @@ def blocks(
     limits: Limits = LIMITS,
     block_bytes: int = BLOCK_BYTES,
     count: Newlines = newlines_of,
+    line_bytes: int = LINE_BYTES,
 ) -> Iterator[Block | LineCut | SourceFailed | SourceEnded]:
     """The blocks of a file in order, then a SourceFailed for each damage, then one SourceEnded.
 
@@ -173,7 +174,7 @@ def blocks(
     missing, and its unparsed is 0 (readers of lines count that). A SourceFailed is whole when not one byte was read.
     count is asked of a block after it was given. Never raises for what is in or around the file.
     """
-    cutter, damages = Cutter(source.relative, block_bytes, count=count), []
+    cutter, damages = Cutter(source.relative, block_bytes, line_bytes, count), []
     for chunk in _chunks(source, min(read_size, block_bytes), limits):
         if isinstance(chunk, Damage):
             damages.append(chunk.why)

@@ -159,6 +159,27 @@ def replay(
     end(outcome, str(out or "standard output"), next((code for code in (1, 3) if code in codes), 0))
 
 
+@main.command(short_help="Run the probes of job.toml and record what they say.")
+@click.argument("capture", type=click.Path(path_type=Path))
+@click.option(
+    "--job",
+    "job_toml",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Take the probes from this job.toml instead of the capture's own.",
+)
+@click.option("--for", "seconds", type=Duration(), help="End by itself after this long (90s, 10m, 2h).")
+def record(capture: Path, job_toml: Path | None, seconds: float | None) -> None:
+    """Runs the probes and the sync of job.toml on their timers, in the capture's folder, and appends what they print to
+    CAPTURE/polls/, so that a later replay sees what a live watch saw. Probes only look: commands that would change
+    something are refused.
+
+    Runs until SIGINT or SIGTERM, and ends then with exit code 0. On a terminal it shows each poll.
+    """
+    from dataflow.recording import record_polls
+
+    record_polls(capture, job_toml, seconds)
+
+
 @contextmanager
 def _starting() -> Iterator[None]:
     """Loads without looking for garbage, of which there is none: it would take a sixth of the start."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataflow.blocks import LineCut, blocks
 from dataflow.capture import Source
 from dataflow.notes import MOST, Notes
+from dataflow.poll_files import RECORD_BYTES
 from extractors.clocks import HOUR_US
 from extractors.ordering import LOOKED_AHEAD, runs_ahead
 from extractors.poll_reading import PollReading, PollUnreadable, read_poll
@@ -20,7 +21,7 @@ def poll_observations(
     """The polls of one file in order of time. A line that is no record is told and observed as a failure: the first
     ones each, all of them counted. go_on is called between two pieces of the file and may raise."""
     lines, notes = _Lines(source, anchor_us), Notes(source.relative, told)
-    for piece in blocks(source, read_size):
+    for piece in blocks(source, read_size, line_bytes=RECORD_BYTES):
         go_on()
         if isinstance(piece, Block):
             for found in lines.read(piece):

@@ -5,7 +5,7 @@ A wrong setting fails at the start, with the file, the key and the line.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from dataflow.job_toml import (
 )
 from dataflow.opened import reason
 from dataflow.outcome import SettingsError
+from dataflow.refusal import Refusal, refusal_of
 from dataflow.toml_lines import key_lines, line_of, line_of_entry
 from state.trackers.facts import JobFacts
 
@@ -97,7 +98,11 @@ def read_job(content: bytes, file: str = "job.toml") -> Settings:
         told = [_told(file, text, each) for each in wrong[:MOST_TOLD]]
         more = [f"{file}: {len(wrong) - MOST_TOLD} more errors"] if len(wrong) > MOST_TOLD else []
         raise SettingsError("\n".join(told + more)) from error
-    return _settings(job, text)
+    settings = _settings(job, text)
+    refused = list(_refused(settings, file, text))
+    if refused:
+        raise SettingsError("\n".join(refused))
+    return settings
 
 
 def _settings(job: JobToml, text: str) -> Settings:
@@ -125,6 +130,28 @@ def _settings(job: JobToml, text: str) -> Settings:
     known = set(JobFacts.__struct_fields__)
     lines = {renamed.get(path, path[-1]): line for path, line in key_lines(text).items() if len(path) <= 2}
     return Settings(facts, probes, sync, {name: line for name, line in lines.items() if name in known})
+
+
+def _refused(settings: Settings, file: str, text: str) -> Iterator[str]:
+    """What of the probes and the sync is not run, since it would change something: a line for each command."""
+    every: tuple[Probe | Sync, ...] = (*settings.probes, *([settings.sync] if settings.sync else []))
+    for probe in every:
+        table = ("probes", probe.name) if isinstance(probe, Probe) else ("sync",)
+        for key, entry, refusal in _refusals(probe):
+            path = (*table, *key)
+            yield f"{file}: line {line_of_entry(text, path, entry)}: {'.'.join(map(str, path))}: {refusal}"
+
+
+def _refusals(probe: Probe | Sync) -> Iterator[tuple[tuple[str, int], str, Refusal]]:
+    """The first word that is refused, else the first target that makes the command one that is: (key, entry, why)."""
+    refusal = refusal_of(probe.command)
+    if refusal is not None:
+        yield ("command", refusal.index), probe.command[refusal.index], refusal
+        return
+    for at, (target, command) in enumerate(probe.commands() if isinstance(probe, Probe) else ()):
+        if (refusal := refusal_of(command)) is not None:
+            yield ("targets", at), target, refusal
+            return
 
 
 def _allowances(expect: Expect) -> dict[str, float]:

@@ -184,3 +184,17 @@ def test_thousands_of_errors_are_counted_beyond_the_first() -> None:
         read_job(b"[job]\n" + b"".join(b"k%d = 1\n" % number for number in range(2_000)))
     assert caught.value.message.count("\n") == 20
     assert caught.value.message.endswith("job.toml: 1980 more errors")
+
+
+def test_probe_that_would_change_something_is_refused_with_the_line_of_its_word() -> None:
+    said = refused('[probes.pods]\ncommand = [\n  "kubectl",\n  "delete",\n  "pods",\n]\n[sync]\ncommand = ["rm", "x"]')
+    first, second = said.split("\n")
+    assert first.startswith(
+        "runs/job.toml: line 4: probes.pods.command.1: 'delete' removes what is there: it is refused"
+    )
+    assert second.startswith("runs/job.toml: line 8: sync.command.0: 'rm' removes what is there")
+
+
+def test_target_that_makes_a_probe_change_something_is_refused_at_its_own_line() -> None:
+    said = refused('[probes.gpu]\ncommand = ["sh", "-c", "ssh {target} nvidia-smi"]\ntargets = ["a", "b; kill 1;"]')
+    assert said.startswith("runs/job.toml: line 3: probes.gpu.targets.1: 'kill' ends processes")
