@@ -33,7 +33,7 @@ NOTHING_IN_COMMON = ("no attempt has failed", "one attempt has failed", "the att
 def gate_record(case: Case, letter: str, ruling: Ruling, stage: str) -> dict[str, Any]:
     """A record of kind `gate`."""
     head = {"schema": SCHEMA, "kind": "gate", "job": case.job, "at": write_iso(case.now_us)}
-    return _identified({**head, "gate": letter, **_ruling(ruling, stage)})
+    return identified({**head, "gate": letter, **ruling_record(ruling, stage)})
 
 
 def verdict_record(case: Case, verdict: Verdict, final: bool) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def verdict_record(case: Case, verdict: Verdict, final: bool) -> dict[str, Any]:
         "terminal": verdict.terminal,
         "final": final,
         "restarts": _restarts(case),
-        "gates": {letter: {"gate": letter, **_ruling(r, stage)} for letter, r in verdict.rulings.items()},
+        "gates": {letter: {"gate": letter, **ruling_record(r, stage)} for letter, r in verdict.rulings.items()},
         "cause": _cause(verdict.cause),
         "reasoning": masked(verdict.reasoning),
         "next_steps": [masked(step) for step in verdict.next_steps],
@@ -65,7 +65,7 @@ def verdict_record(case: Case, verdict: Verdict, final: bool) -> dict[str, Any]:
         "slots": case.bursts.record(),
         "coverage": _coverage(case),
     }
-    return _identified(record)
+    return identified(record)
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -73,13 +73,15 @@ def encode(record: dict[str, Any]) -> bytes:
     return orjson.dumps(record)
 
 
-def _identified(record: dict[str, Any]) -> dict[str, Any]:
+def identified(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with the id that its content gives it."""
     content = {key: value for key, value in record.items() if key != "captured"}
     digest = hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
     return {**record, "id": digest}
 
 
-def _ruling(ruling: Ruling, stage: str) -> dict[str, Any]:
+def ruling_record(ruling: Ruling, stage: str) -> dict[str, Any]:
+    """What a gate says, without saying which."""
     return {
         "status": str(ruling.status),
         "condition": ruling.condition,
@@ -166,7 +168,7 @@ def _coverage(case: Case) -> dict[str, Any]:
 
 def text_report(record: dict[str, Any]) -> str:
     """The text layout of a verdict record, fit for a terminal whatever the names and words in it."""
-    record = _printable(record)
+    record = printable(record)
     named = ", ".join(str(record[key]) for key in ("model", "geometry", "stage") if record[key])
     lines = [
         f"RL-JOB-HEALTH — {record['job']}  ({named})   captured: {record['captured']}",
@@ -191,18 +193,18 @@ def text_report(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _printable(told: Any) -> Any:
+def printable(told: Any) -> Any:
     """The record with every text in one line and without control characters; an output keeps its lines."""
     if isinstance(told, str):
         return without_controls(told.replace("\n", "\\n"))
     if isinstance(told, list):
-        return [_printable(each) for each in told]
+        return [printable(each) for each in told]
     if not isinstance(told, dict):
         return told
     return {
-        _printable(key): "\n".join(map(_printable, value.splitlines()))
+        printable(key): "\n".join(map(printable, value.splitlines()))
         if key == "output" and isinstance(value, str)
-        else _printable(value)
+        else printable(value)
         for key, value in told.items()
     }
 
@@ -249,12 +251,19 @@ def _missing_lines(record: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for letter, gate in record["gates"].items():
         for gap in gate["missing"]:
-            lines.append(f"  missing for {letter}: {gap['evidence']} — {gap['why']}")
-            if gap["command"]:
-                lines.append(f"    command: {' '.join(gap['command'])}   exit: {gap['exit']}")
-            if gap["output"]:
-                lines += [f"    output: {line}" for line in gap["output"].splitlines()[:20]]
+            first, *rest = gap_lines(gap)
+            lines += [f"  missing for {letter}: {first}", *(f"    {line}" for line in rest)]
     return ["", "What could not be had:", *lines] if lines else []
+
+
+def gap_lines(gap: dict[str, Any]) -> list[str]:
+    """A gap in lines: what is missing and why, the command that was tried, what it printed."""
+    lines = [f"{gap['evidence']} — {gap['why']}"]
+    if gap["command"]:
+        lines.append(f"command: {' '.join(gap['command'])}   exit: {gap['exit']}")
+    if gap["output"]:
+        lines += [f"output: {line}" for line in gap["output"].splitlines()[:20]]
+    return lines
 
 
 def _flip_line(flip: dict[str, Any]) -> str:

@@ -47,7 +47,7 @@ def state_poll_unread(case: Case) -> Ruling | None:
         return unjudged("INCOMPLETE", reason, _state_gap(case, why), evidence=established)
     if seen.state.state.over:
         return None
-    age, allowed = case.seconds_since(seen.state_us), _state_poll_age_allowed(case)
+    age, allowed = case.seconds_since(seen.state_us), state_poll_age_allowed(case)
     if age <= allowed:
         return None
     why = f"the newest one that succeeded is of {clock(seen.state_us)}, {span(age)} old (allowed: {span(allowed)})"
@@ -55,7 +55,8 @@ def state_poll_unread(case: Case) -> Ruling | None:
     return unjudged("INCOMPLETE", reason, _state_gap(case, why), evidence=newest_evidence(case))
 
 
-def _state_poll_age_allowed(case: Case) -> float:
+def state_poll_age_allowed(case: Case) -> float:
+    """The seconds that a state poll may be old: three of its own intervals, 10 min where none is known."""
     interval = case.scheduler.interval_seconds
     return STATE_POLL_INTERVAL_UNKNOWN if interval is None else STATE_POLL_MAX_INTERVALS * interval
 

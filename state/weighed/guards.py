@@ -34,7 +34,9 @@ DEEPEST = 4
 def because(call: Call, case: Case) -> Measured:
     """Why this call gave nothing: with the figures, and the lines that it looked at."""
     told = list(_Reader(case).left(call, DEEPEST))
-    says = "; ".join(dict.fromkeys(each.says for each in told)) or NOTHING_HOLDS
+    facts = list(dict.fromkeys(each.says for each in told))
+    said = [one for one in facts if not any(other != one and other.startswith(one) for other in facts)]
+    says = "; ".join(said) or NOTHING_HOLDS
     return Measured(says, tuple(dict.fromkeys(place for each in told for place in each.evidence)))
 
 
@@ -89,8 +91,8 @@ class _Reader:
         meant = scope.meant(test)
         measured = list(self._measured(meant))
         if measured:
-            limit = _limit(meant, truth)
             yield from measured[:-1]
+            limit = _limit(meant, truth) if measured[-1].figure else ""
             yield Measured(measured[-1].says + limit, measured[-1].evidence)
             return
         if isinstance(test, ast.Name) and test.id in scope.meanings:
@@ -211,10 +213,12 @@ def _thresholds() -> dict[str, str]:
 
 
 def _limit(meant: ast.expr, truth: bool) -> str:
-    """`, less than 20`: where an order of a figure and a threshold is what was asked, how the figure stands to it."""
-    if not isinstance(meant, ast.Compare) or len(meant.ops) != 1 or type(meant.ops[0]) not in _OPERATORS:
+    """`, less than 20`, `, not generation`: what the condition asked, and how that which was measured stands to it."""
+    if not isinstance(meant, ast.Compare) or len(meant.ops) != 1:
         return ""
-    limit = meant.comparators[0]
-    if not isinstance(limit, ast.Name) or limit.id not in _thresholds():
-        return ""
-    return f", {_OPERATORS[type(meant.ops[0])][0 if truth else 1]} {_thresholds()[limit.id]}"
+    how, asked = meant.ops[0], meant.comparators[0]
+    if type(how) in _OPERATORS and isinstance(asked, ast.Name) and asked.id in _thresholds():
+        return f", {_OPERATORS[type(how)][0 if truth else 1]} {_thresholds()[asked.id]}"
+    differs = isinstance(how, ast.IsNot | ast.NotIn) is truth
+    members = [part.attr.lower() for part in ast.walk(asked) if isinstance(part, ast.Attribute) and part.attr.isupper()]
+    return f", not {' or '.join(members)}" if members and differs else ""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from extractors.record import Evidence, SourceKind
 from state.case import Case
-from state.gates.endings import _state_poll_age_allowed
+from state.gates.endings import state_poll_age_allowed
 from state.gates.liveness import is_multi_mesh
 from state.gates.liveness_words import ACTORS, AGGREGATED, allowance_words, not_pulled
 from state.gates.stall import signature, stall
@@ -22,7 +22,7 @@ def state_poll(case: Case) -> Measured:
 
 
 def poll_age_allowed(case: Case) -> Measured:
-    return measured(f"a state poll may be {span(_state_poll_age_allowed(case))} old")
+    return measured(f"a state poll may be {span(state_poll_age_allowed(case))} old")
 
 
 def over(case: Case) -> Measured:
@@ -80,8 +80,8 @@ def staleness(case: Case) -> Measured:
         since = (
             f"without progress since it began to run at {clock(stalled.since_us)}, {span(stalled.seconds)} before now"
         )
-        return measured(f"{since}; {bring_up(case).says}; {allowance_words(case)}", *stalled.evidence)
-    return measured(f"{progress(case).says}; {allowance_words(case)}", *stalled.evidence)
+        return measured(f"{since}; {bring_up(case).says}, against {allowance_words(case)}", *stalled.evidence)
+    return measured(f"{progress(case).says}, against {allowance_words(case)}", *stalled.evidence)
 
 
 def standing_signature(case: Case) -> Measured:
@@ -172,7 +172,7 @@ MEASURES: dict[str, Callable[[Case], Measured]] = {
     "case.scheduler.state": state_poll,
     "case.scheduler.state.state.over": state_poll,
     "case.scheduler.state_us": state_poll,
-    "_state_poll_age_allowed(case)": poll_age_allowed,
+    "state_poll_age_allowed(case)": poll_age_allowed,
     "job_over(case)": over,
     "case.phases.done": done,
     "case.phases.done_us": done,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from state.case import Case
 from state.gates.decoding import model_floor
-from state.gates.oom import _ooms
+from state.gates.oom import ooms_of
 from state.gates.readings import (
     buffer_lines,
     engine_lines,
@@ -18,9 +18,9 @@ from state.gates.readings import (
     minutes_of_window,
 )
 from state.gates.supply import supply
-from state.policy import BACKPRESSURE_STEPS, GENERATION_WINDOW
+from state.policy import BACKPRESSURE_STEPS, BACKPRESSURE_WAIT_SHARE, FLOOR_LINES, FLOOR_RUNNING, GENERATION_WINDOW
 from state.trackers.processes import ProcessRole
-from state.weighed.measured import Measured, measured
+from state.weighed.measured import Measured, absent, measured
 from state.weighed.measures_liveness import stage
 from state.wording import clock, plural, span
 
@@ -62,7 +62,7 @@ def cap(case: Case) -> Measured:
 def generation(case: Case) -> Measured:
     since = generating_since(case)
     if since is None:
-        return measured(f"nothing is generated: {stage(case).says}", *stage(case).evidence)
+        return absent(f"nothing is generated: {stage(case).says}", *stage(case).evidence)
     lasts = span(generating_for(case))
     return measured(f"{case.phases.stage} lasts for {lasts} (since {clock(since)})", *stage(case).evidence)
 
@@ -71,11 +71,11 @@ def unheard(case: Case) -> Measured:
     return measured(f"{generation(case).says}; {engines(case).says}", *stage(case).evidence, *engine_lines(case))
 
 
-def ooms_of(where: str, word: str) -> Callable[[Case], Measured]:
+def measured_ooms(where: str, word: str) -> Callable[[Case], Measured]:
     """Measures the out-of-memory errors of `gpu` or `host`."""
 
     def ooms(case: Case) -> Measured:
-        found = list(_ooms(case, where))
+        found = list(ooms_of(case, where))
         if not found:
             return measured(f"no unhandled {word} out-of-memory error is on record in this attempt")
         said = f"{plural(len(found), f'{word} out-of-memory error')}, none of them was fatal"
@@ -100,6 +100,11 @@ def pairs(case: Case) -> Measured:
     return measured(said, *(dump.evidence for pair in moving[:1] for dump in pair))
 
 
+def steps_counted(case: Case) -> Measured:
+    steps = case.pipeline.steps[-BACKPRESSURE_STEPS:]
+    return measured(f"{plural(len(steps), 'completed step')} on record", steps[-1].evidence if steps else None)
+
+
 def timed_steps(case: Case) -> Measured:
     steps = case.pipeline.steps[-BACKPRESSURE_STEPS:]
     if not steps:
@@ -107,7 +112,8 @@ def timed_steps(case: Case) -> Measured:
     waited, whole = sum(step.waited_seconds for step in steps), sum(step.seconds for step in steps)
     share = f" ({waited / whole:.1%})" if whole else ""
     last = "last step" if len(steps) == 1 else f"last {len(steps)} steps"
-    return measured(f"the {last} waited {waited:.0f} of {whole:.0f} s{share} for the buffer", steps[-1].evidence)
+    said = f"the {last} waited {waited:.0f} of {whole:.0f} s{share} for the buffer"
+    return measured(f"{said}; below {BACKPRESSURE_WAIT_SHARE:.0%} is backpressure", steps[-1].evidence)
 
 
 def hungry(case: Case) -> Measured:
@@ -145,13 +151,14 @@ def floor(case: Case) -> Measured:
 
 
 def decoding(case: Case) -> Measured:
-    fastest = max(case.engines.engines, key=lambda engine: engine.last.generation_rate, default=None)
-    if fastest is None:
+    if not case.engines.engines:
         return engines(case)
     slowest = min(case.engines.engines, key=lambda engine: engine.last.generation_rate)
-    rates = f"{slowest.last.generation_rate:.0f} to {fastest.last.generation_rate:.0f} tokens/s"
-    said = f"{floor(case).says}; no engine is below it in 80 % of its lines, the newest say {rates}"
-    return measured(said, slowest.evidence, fastest.evidence)
+    said = (
+        f"{floor(case).says}; none with {FLOOR_RUNNING} or more running is below it in {FLOOR_LINES:.0%} of its lines"
+    )
+    newest = f"{slowest.last.generation_rate:.0f} tokens/s with {slowest.last.running} running"
+    return measured(f"{said} (the slowest now makes {newest})", slowest.evidence)
 
 
 def cards(case: Case) -> Measured:
@@ -184,11 +191,11 @@ MEASURES: dict[str, Callable[[Case], Measured]] = {
     "fleet_cap(case)": cap,
     "generating_since(case)": generation,
     "generating_for(case)": generation,
-    "oom_gpu(case)": ooms_of("gpu", "GPU"),
-    "oom_host(case)": ooms_of("host", "host"),
+    "oom_gpu(case)": measured_ooms("gpu", "GPU"),
+    "oom_host(case)": measured_ooms("host", "host"),
     "_all_idle(case)": idle_ranks,
     "case.pipeline.pairs(ProcessRole.POLICY, case.freshness.progress_us)": pairs,
-    "case.pipeline.steps[-BACKPRESSURE_STEPS:]": timed_steps,
+    "len(case.pipeline.steps[-BACKPRESSURE_STEPS:])": steps_counted,
     "_trainer_bound(case, case.pipeline.steps[-BACKPRESSURE_STEPS:])": timed_steps,
     "_engines_hungry(case)": hungry,
     "supply(case)": filling,

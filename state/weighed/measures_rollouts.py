@@ -4,13 +4,23 @@ from collections.abc import Callable
 
 from state.case import Case
 from state.exceptions import ADD_TESTS, is_infrastructure
-from state.gates.dynamics import _signs
-from state.gates.rollout_faults import _reached_verifier, _verifier_hits
+from state.gates.dynamics import signs_of
+from state.gates.rollout_faults import reached_verifier, verifier_hits
 from state.gates.rollout_words import unread_gaps
-from state.gates.rollouts import _first_trial
+from state.gates.rollouts import first_trial_allowed
 from state.gates.slots import Counted, all_ended, burst_of, hits_of
+from state.policy import (
+    CONTAINER_SHARE,
+    DEAD_LOOP_EMPTY,
+    DEAD_LOOP_TURNS,
+    ENDED_FEWEST,
+    INCOHERENT_FEWEST,
+    INCOHERENT_SHARE,
+    INFRA_SHARE,
+    VERIFIER_SHARE,
+)
 from state.trackers.bursts import CountedFrom
-from state.weighed.measured import Measured, measured
+from state.weighed.measured import Measured, absent, measured
 from state.wording import clock, plural, span
 
 
@@ -33,15 +43,17 @@ def unreadable(case: Case) -> Measured:
     return measured(said, case.rollouts.unreadable_evidence)
 
 
-def share_of(hits: Counted, word: str, of: Counted = all_ended) -> Callable[[Case], Measured]:
-    """Measures how many attempts an exception ended."""
+def share_of(hits: Counted, word: str, share_needed: float, of: Counted = all_ended) -> Callable[[Case], Measured]:
+    """Measures how many attempts an exception ended, against the share that a rule asks for."""
 
     def share(case: Case) -> Measured:
         if case.bursts.source is not CountedFrom.TRIALS:
             return measured("no trial of this attempt was opened, so no share is known")
         ended, found = sum(map(of, case.bursts.attempt)), sum(map(hits, case.bursts.attempt))
         part = f" ({found / ended:.0%})" if ended else ""
-        return measured(f"{found} of {plural(ended, 'attempt')}{part} {word}", case.rollouts.newest_ended)
+        needed = f"{share_needed:.0%} of at least {ENDED_FEWEST} are needed"
+        said = f"{found} of {plural(ended, 'attempt')}{part} {word}; {needed}"
+        return measured(said, case.rollouts.newest_ended)
 
     return share
 
@@ -52,21 +64,23 @@ def commonest(case: Case) -> Measured:
     name = max(names, key=lambda each: (counted[each].count, each), default=None)
     if name is None:
         return measured("no infrastructure exception was opened", case.rollouts.newest_ended)
-    told = share_of(hits_of(name), f"ended in {name}")(case).says
+    told = share_of(hits_of(name), f"ended in {name}", INFRA_SHARE)(case).says
     burst = burst_of(case.bursts.attempt, name)
     return measured(f"{told}{f'; {burst.said}' if burst else ''}", counted[name].first, counted[name].newest)
 
 
 def incoherence(case: Case) -> Measured:
     sample = case.rollouts.sample
-    said = f"{sample.incoherent} of {plural(sample.read, 'output')} that were read are incoherent"
+    needed = f"{INCOHERENT_SHARE:.0%} of at least {INCOHERENT_FEWEST} are needed"
+    said = f"{sample.incoherent} of {plural(sample.read, 'output')} that were read are incoherent; {needed}"
     return measured(said, *case.rollouts.incoherent[:1], case.rollouts.coherent)
 
 
 def turns(case: Case) -> Measured:
     sample = case.rollouts.sample
     mean = "of unknown turns" if sample.turns is None else f"of {sample.turns:.1f} turns on average"
-    said = f"{plural(sample.turned, 'attempt')} {mean}; {sample.empty} of {sample.measured} with empty output"
+    needed = f"at most {DEAD_LOOP_TURNS} turns or {DEAD_LOOP_EMPTY:.0%} empty over at least {ENDED_FEWEST} are needed"
+    said = f"{plural(sample.turned, 'attempt')} {mean}, {sample.empty} of {sample.measured} with empty output; {needed}"
     return measured(said, case.rollouts.newest_ended, *case.rollouts.empty[:1])
 
 
@@ -97,7 +111,7 @@ def first_start(case: Case) -> Measured:
 
 
 def first_trial_allowance(case: Case) -> Measured:
-    return measured(f"the first trials may take {span(_first_trial(case))}")
+    return measured(f"the first trials may take {span(first_trial_allowed(case))}")
 
 
 def ended(case: Case) -> Measured:
@@ -124,33 +138,34 @@ def non_finite(case: Case) -> Measured:
 
 
 def signs(case: Case) -> Measured:
-    found, rows = _signs(case), case.dynamics.window
+    found, rows = signs_of(case), case.dynamics.window
     if found:
         said = "; ".join(sign.says for sign in found)
         return measured(f"{plural(len(found), 'sign')} of collapse: {said}", *(s.evidence[0] for s in found))
     values = rows[-1].measures if rows else {}
     newest = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in sorted(values.items()))
-    return measured(
-        f"no sign of collapse (the newest step: {newest})" if newest else "no sign of collapse",
+    return absent(
+        f"no sign of collapse is on record (the newest step: {newest})" if newest else "no step tells of collapse",
         rows[-1].evidence if rows else None,
     )
 
 
 def agreement(case: Case) -> Measured:
-    passes = case.rollouts.passes
+    passes, sample = case.rollouts.passes, case.rollouts.sample
     rate = f"{sum(passes)} of the newest {len(passes)} scored trials pass" if passes else "no trial was scored"
-    return measured(
-        f"the trials do not tell of collapse: {rate}; {incoherence(case).says}", case.rollouts.newest_scored
-    )
+    said = f"{rate}, {sample.incoherent} of {sample.read} outputs are incoherent"
+    return measured(f"the trials do not tell of collapse: {said}", case.rollouts.newest_scored)
 
 
 MEASURES: dict[str, Callable[[Case], Measured]] = {
     "case.facts.facts.mode": mode,
     "agentic(case)": attempts_leave_artifacts,
     "unread_gaps(case)": unreadable,
-    "prevalence(case, hits_of(ADD_TESTS), CONTAINER_SHARE)": share_of(hits_of(ADD_TESTS), f"ended in {ADD_TESTS}"),
-    "prevalence(case, _verifier_hits, VERIFIER_SHARE, of=_reached_verifier)": share_of(
-        _verifier_hits, "that reached the verifier failed there", _reached_verifier
+    "prevalence(case, hits_of(ADD_TESTS), CONTAINER_SHARE)": share_of(
+        hits_of(ADD_TESTS), f"ended in {ADD_TESTS}", CONTAINER_SHARE
+    ),
+    "prevalence(case, verifier_hits, VERIFIER_SHARE, of=reached_verifier)": share_of(
+        verifier_hits, "that reached the verifier failed there", VERIFIER_SHARE, reached_verifier
     ),
     "_prevailing_infra(case)": commonest,
     "_incoherent_sample(case)": incoherence,
@@ -167,7 +182,7 @@ MEASURES: dict[str, Callable[[Case], Measured]] = {
     "case.rollouts.listing.ended": listing,
     "case.rollouts.listing_evidence": listing,
     "case.rollouts.first_started_us": first_start,
-    "_first_trial(case)": first_trial_allowance,
+    "first_trial_allowed(case)": first_trial_allowance,
     "case.rollouts.newest_started": ended,
     "case.rollouts.newest_ended": ended,
     "case.rollouts.newest_scored": ended,
@@ -175,7 +190,7 @@ MEASURES: dict[str, Callable[[Case], Measured]] = {
     "case.dynamics.window": window,
     "case.dynamics.unreadable_evidence": torn,
     "case.dynamics.non_finite": non_finite,
-    "_signs(case)": signs,
+    "signs_of(case)": signs,
     "trials_agree(case)": agreement,
 }
 COUNTS = {

@@ -27,15 +27,18 @@ class Kind(StrEnum):
 
 
 class Came(StrEnum):
-    """What a rule came to. MET is a requirement that has its evidence; REACHES_TOO a rule that would have fired had no
+    """What a rule came to. MET is a requirement that has its evidence; WOULD_FIRE a rule that would have fired had no
     earlier one decided."""
 
     FIRED = "fired"
     EXCUSED = "excused"
     QUIET = "quiet"
     MET = "met"
-    REACHES_TOO = "would fire"
+    WOULD_FIRE = "would fire"
     NOT_REACHED = "not reached"
+
+
+_QUIET = {Kind.REQUIREMENT: Came.MET, Kind.CLAUSE: Came.QUIET}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,7 @@ def _step(gate: Gate, clause: Clause, case: Case, last: bool) -> Step:
     call = _call_of(clause, watched(clause, case))
     ruling: Ruling | None = call.value
     if ruling is None:
-        came = Came.MET if kind is Kind.REQUIREMENT else Came.QUIET
-        return Step(clause, kind, came, True, None, because(call, case))
+        return Step(clause, kind, _QUIET[kind], True, None, because(call, case))
     held = gate.excuse_of(ruling, case)
     if held is None:
         return Step(clause, kind, Came.FIRED, True, ruling, Measured(ruling.reason, ruling.evidence))
@@ -106,8 +108,8 @@ def _beyond(clause: Clause, case: Case, last: bool) -> Step:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         return Step(clause, kind, Came.NOT_REACHED, False, None, Measured(PRESUMES))
     if call.value is None:
-        return Step(clause, kind, Came.QUIET, False, None, because(call, case))
-    return Step(clause, kind, Came.REACHES_TOO, False, call.value, Measured(call.value.reason, call.value.evidence))
+        return Step(clause, kind, _QUIET[kind], False, None, because(call, case))
+    return Step(clause, kind, Came.WOULD_FIRE, False, call.value, Measured(call.value.reason, call.value.evidence))
 
 
 def kind_of(clause: Clause, last: bool) -> Kind:
@@ -118,7 +120,7 @@ def kind_of(clause: Clause, last: bool) -> Kind:
 
 def _call_of(clause: Clause, outermost: Call) -> Call:
     """The call of the clause itself, inside of what wraps it."""
-    code = inspect.unwrap(clause).__code__  # type: ignore[attr-defined]
+    code = inspect.unwrap(clause).__code__
     waiting = list(outermost.calls)
     while waiting:
         call = waiting.pop(0)
