@@ -30,7 +30,7 @@ from state.over import job_over, moves_without_pods
 from state.policy import DONE_NOT_EXITED, STATE_POLL_INTERVAL_UNKNOWN, STATE_POLL_MAX_INTERVALS
 from state.wording import clock, plural, span
 
-_BY_THE_SCHEDULER = {JobState.PREEMPTED: "external_signal", JobState.TIMED_OUT: "wall_clock"}
+_BY_THE_SCHEDULER = {JobState.PREEMPTED: "preempted", JobState.TIMED_OUT: "wall_clock"}
 """Ends that are their own explanation, by the cause that they come to."""
 _NO_CAUSE = "neither the aggregated log nor the per-actor logs hold an error that nothing else explains"
 _SIGKILL = "a bare SIGKILL; the node's kernel log, the pod's last state or the scheduler's events tell who sent it"
