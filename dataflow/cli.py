@@ -2,15 +2,15 @@
 
 import gc
 import io
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from dataflow.arguments import AS_OF, JOB, LAYOUT, OUT, Duration
 from dataflow.ending import Calm, cannot_write, end, halting, tell, unusable
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dataflow.sinks import Sink
 
 EXIT_CODES = {"NO-KILL": 0, "KILL": 1, "ERROR": 3}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
-_LONGEST = 366 * 86_400.0
 _ENDING = """\b
 Exit codes:
   0    the records were written (with --exit-code: NO-KILL)
@@ -36,33 +34,12 @@ Examples:
   zcat finelog.log.gz | wedgewatch replay --format text -
   wedgewatch replay --exit-code --out verdicts.jsonl --log reports captures/*
 """
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, None: 1.0}
-
-
-class Duration(click.ParamType[float]):
-    """A duration such as `90s`, `10m` or `2h`; gives seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = _DURATION.fullmatch(str(value).strip())
-        if not found or not 0 < float(found[1]) * _UNITS[found[2]] <= _LONGEST:
-            self.fail(f"{value!r} is no duration up to a year; write it like 90s, 10m or 2h", param, ctx)
-        return float(found[1]) * _UNITS[found[2]]
-
-
-class Moment(click.ParamType[int]):
-    """A time in ISO 8601; gives microseconds UTC."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from extractors.clocks import parse_iso
-
-        at_us = parse_iso(str(value))
-        if at_us is None:
-            self.fail(f"{value!r} is no time; write it like 2026-07-20T10:14:00Z", param, ctx)
-        return at_us
+_EXPLAIN_ENDING = """\b
+Examples:
+  wedgewatch explain captures/rl-demo B
+  wedgewatch explain --as-of 2026-07-20T10:14:00Z captures/rl-demo
+  wedgewatch explain weight_sync_bootstrap_timeout
+"""
 
 
 @click.group(cls=Calm, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -74,24 +51,10 @@ def main() -> None:
 
 @main.command(short_help="Judge recorded captures: KILL, NO-KILL or ERROR for each job.", epilog=_ENDING)
 @click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
-@click.option(
-    "--format",
-    "layout",
-    type=click.Choice(["text", "jsonl"]),
-    help="Reports for people, or one JSON record a line. Without it: text on a terminal, jsonl into a pipe or FILE.",
-)
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the records to FILE instead of standard output.",
-)
-@click.option(
-    "--job",
-    "job_toml",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="What the launcher knew (job.toml); read instead of the captures' own.",
-)
-@click.option("--as-of", type=Moment(), help="Judge as things stood then (ISO 8601; UTC where it names no zone).")
+@LAYOUT
+@OUT
+@JOB
+@AS_OF
 @click.option("--heartbeat", type=Duration(), help="Repeat the verdict this often in event time (90s, 10m, 2h).")
 @click.option(
     "--log",
@@ -150,6 +113,67 @@ def replay(
     end(outcome, str(out or "standard output"), next((code for code in (1, 3) if code in codes), 0))
 
 
+@main.command(short_help="Say why a gate answers as it does, or what a cause means.", epilog=_EXPLAIN_ENDING)
+@click.argument("what", metavar="CAPTURE|CAUSE")
+@click.argument("gate", required=False, type=click.Choice(["A", "B", "C", "D"], case_sensitive=False))
+@LAYOUT
+@OUT
+@JOB
+@AS_OF
+def explain(
+    what: str, gate: str | None, layout: str | None, out: Path | None, job_toml: Path | None, as_of: int | None
+) -> None:
+    """Explains the gates of a recorded capture at its end, or at --as-of: every requirement, clause and excuse in the
+    order in which they are weighed, what each saw, in which lines, and why it did or did not fire.
+
+    CAPTURE is as for replay; GATE is A liveness, B resources, C rollouts or D dynamics, all four without it. CAUSE is
+    the code of a cause (`cuda_oom`): its meaning, what to do about it, and true lines that show it.
+    """
+    from dataflow.explaining import cause_explained, is_capture, unknown
+    from dataflow.outcome import Outcome
+    from state.causes import CAUSES
+
+    if is_capture(what):
+        _explain_capture(what, gate, layout, out, job_toml, as_of)
+    if what not in CAUSES:
+        unusable(unknown(what))
+    if gate or job_toml or as_of is not None:
+        unusable(f"{what}: a cause is the same for every gate, job and time; name it alone")
+    outcome = Outcome()
+    _explain([cause_explained(what)], layout, out, outcome)
+    end(outcome, str(out or "standard output"), 0)
+
+
+def _explain_capture(
+    path: str, gate: str | None, layout: str | None, out: Path | None, job_toml: Path | None, as_of: int | None
+) -> NoReturn:
+    with _starting():
+        from dataflow.explaining import case_at_end, explained
+        from dataflow.outcome import Outcome
+
+    outcome = Outcome()
+    with halting(outcome):
+        feeds = _feeds((path,), job_toml, as_of)
+        if out is not None:
+            _refuse_to_overwrite(out, feeds)
+        case = case_at_end(feeds[0], outcome)
+        if case is not None:
+            _explain(explained(case, gate), layout, out, outcome)
+    for note in feeds[0].notes:
+        tell(note)
+    end(outcome, str(out or "standard output"), 0)
+
+
+def _explain(records: Iterable[dict[str, Any]], layout: str | None, out: Path | None, outcome: "Outcome") -> None:
+    """Writes explanations, of which there are only a few."""
+    from dataflow.explaining import Explanations
+    from dataflow.outcome import Guarded
+
+    with _outputs(layout, out, None, outcome, Explanations) as outputs:
+        for record in records:
+            Guarded(outputs[0], outcome).write(record)
+
+
 @contextmanager
 def _starting() -> Iterator[None]:
     """Loads without looking for garbage, of which there is none: it would take a sixth of the start."""
@@ -196,9 +220,14 @@ def _refuse_to_overwrite(out: Path, feeds: "list[ReplayFeed]") -> None:
 
 @contextmanager
 def _outputs(
-    layout: str | None, out: Path | None, log_folder: Path | None, outcome: "Outcome"
+    layout: str | None,
+    out: Path | None,
+    log_folder: Path | None,
+    outcome: "Outcome",
+    text: "Callable[[TextIO], Sink] | None" = None,
 ) -> "Iterator[list[Sink]]":
-    """Where the records go. An output that can't be opened ends the command before anything is read."""
+    """Where the records go, `text` for people. An output that can't be opened ends the command before anything is
+    read."""
     from dataflow.sinks import DatedReports, JsonLines, TextReports
 
     try:
@@ -208,7 +237,7 @@ def _outputs(
     except OSError as error:
         unusable(cannot_write(error, str(out)))
     layout = layout or ("text" if out is None and stream.isatty() else "jsonl")
-    sinks: list[Sink] = [TextReports(stream) if layout == "text" else JsonLines(stream)]
+    sinks: list[Sink] = [(text or TextReports)(stream) if layout == "text" else JsonLines(stream)]
     try:
         yield [*sinks, DatedReports(log_folder)] if log_folder else sinks
     finally:

@@ -9,14 +9,14 @@ from state.gates.liveness import is_multi_mesh
 from state.gates.liveness_words import ACTORS, AGGREGATED, allowance_words, not_pulled
 from state.gates.stall import signature, stall
 from state.over import job_over
-from state.weighed.measured import Measured, measured
+from state.weighed.measured import Measured, absent, measured
 from state.wording import clock, plural, span
 
 
 def state_poll(case: Case) -> Measured:
     seen = case.scheduler
     if seen.state is None or seen.state_us is None:
-        return measured("no state poll was read", seen.failure_evidence)
+        return absent("no state poll was read", seen.failure_evidence)
     age = span(case.seconds_since(seen.state_us))
     return measured(f"the state poll of {clock(seen.state_us)} ({age} old) says {seen.job_state}", seen.state_evidence)
 

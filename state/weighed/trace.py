@@ -16,6 +16,7 @@ from state.weighed.measured import Measured
 from state.weighed.watch import Call, watched
 
 PRESUMES = "it presumes that the rules before it were quiet, and can't be weighed by itself here"
+LATER = "a rule before it would have fired as well"
 OTHERWISE = "it is what the gate says where nothing else fired"
 
 
@@ -27,8 +28,8 @@ class Kind(StrEnum):
 
 
 class Came(StrEnum):
-    """What a rule came to. MET is a requirement that has its evidence; WOULD_FIRE a rule that would have fired had no
-    earlier one decided."""
+    """What a rule came to. MET is a requirement that has its evidence; WOULD_FIRE the one that would
+    have fired next, had the earlier one not decided."""
 
     FIRED = "fired"
     EXCUSED = "excused"
@@ -77,11 +78,12 @@ def trace(gate: Gate, case: Case) -> Trace:
 
 
 def _steps(gate: Gate, case: Case) -> Iterator[Step]:
-    decided = False
+    fired = next_best = False
     for clause in gate.clauses:
         last = clause is gate.clauses[-1]
-        step = _beyond(clause, case, last) if decided else _step(gate, clause, case, last)
-        decided = decided or step.came is Came.FIRED
+        step = _beyond(clause, case, last, next_best) if fired else _step(gate, clause, case, last)
+        fired = fired or step.came is Came.FIRED
+        next_best = next_best or step.came is Came.WOULD_FIRE
         yield step
 
 
@@ -98,8 +100,9 @@ def _step(gate: Gate, clause: Clause, case: Case, last: bool) -> Step:
     return Step(clause, kind, Came.EXCUSED, True, ruling, Measured(ruling.reason, ruling.evidence), excuse)
 
 
-def _beyond(clause: Clause, case: Case, last: bool) -> Step:
-    """A rule that was not asked: what it would have said. Rules may rely on what those before them made sure of."""
+def _beyond(clause: Clause, case: Case, last: bool, next_best: bool) -> Step:
+    """A rule that was not asked: what it would have said. Rules may rely on what those before them made sure of, so of
+    those that say something only the first is heard."""
     kind = kind_of(clause, last)
     if last:
         return Step(clause, kind, Came.NOT_REACHED, False, None, Measured(OTHERWISE))
@@ -109,6 +112,8 @@ def _beyond(clause: Clause, case: Case, last: bool) -> Step:
         return Step(clause, kind, Came.NOT_REACHED, False, None, Measured(PRESUMES))
     if call.value is None:
         return Step(clause, kind, _QUIET[kind], False, None, because(call, case))
+    if next_best:
+        return Step(clause, kind, Came.NOT_REACHED, False, None, Measured(LATER))
     return Step(clause, kind, Came.WOULD_FIRE, False, call.value, Measured(call.value.reason, call.value.evidence))
 
 
