@@ -36,6 +36,18 @@ class Moment(click.ParamType[int]):
         return at_us
 
 
+class GateLetter(click.ParamType[str]):
+    """The letter of a gate, small or large."""
+
+    name = "gate"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        letter = str(value).upper()
+        if letter not in ("A", "B", "C", "D"):
+            self.fail(f"{value!r} is no gate; name A, B, C or D", param, ctx)
+        return letter
+
+
 LAYOUT = click.option(
     "--format",
     "layout",

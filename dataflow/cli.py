@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from dataflow.arguments import AS_OF, JOB, LAYOUT, OUT, Duration
+from dataflow.arguments import AS_OF, JOB, LAYOUT, OUT, Duration, GateLetter
 from dataflow.ending import Calm, cannot_write, end, halting, tell, unusable
 
 if TYPE_CHECKING:
@@ -107,15 +107,14 @@ def replay(
         for note in feed.notes:
             tell(note)
         if feed.job in decisions.unfounded:
-            then = "" if as_of is None else " at that time"
-            tell(f"{feed.captured}: nothing in it tells of a job{then}; is it a capture, or a log of one?")
+            _tell_of_no_job(feed.captured, as_of)
     codes = [EXIT_CODES[decision] for decision in decisions.newest.values()] if exit_code else []
     end(outcome, str(out or "standard output"), next((code for code in (1, 3) if code in codes), 0))
 
 
 @main.command(short_help="Say why a gate answers as it does, or what a cause means.", epilog=_EXPLAIN_ENDING)
 @click.argument("what", metavar="CAPTURE|CAUSE")
-@click.argument("gate", required=False, type=click.Choice(["A", "B", "C", "D"], case_sensitive=False))
+@click.argument("gate", required=False, type=GateLetter())
 @LAYOUT
 @OUT
 @JOB
@@ -157,10 +156,13 @@ def _explain_capture(
         if out is not None:
             _refuse_to_overwrite(out, feeds)
         case = case_at_end(feeds[0], outcome)
-        if case is not None:
-            _explain(explained(case, gate), layout, out, outcome)
+        records = [] if case is None else list(explained(case, gate))
+        if records:
+            _explain(records, layout, out, outcome)
     for note in feeds[0].notes:
         tell(note)
+    if not outcome.halted and not any(record["evidence"] for record in records):
+        _tell_of_no_job(feeds[0].captured, as_of)
     end(outcome, str(out or "standard output"), 0)
 
 
@@ -172,6 +174,11 @@ def _explain(records: Iterable[dict[str, Any]], layout: str | None, out: Path | 
     with _outputs(layout, out, None, outcome, Explanations) as outputs:
         for record in records:
             Guarded(outputs[0], outcome).write(record)
+
+
+def _tell_of_no_job(captured: str, as_of: int | None) -> None:
+    then = "" if as_of is None else " at that time"
+    tell(f"{captured}: nothing in it tells of a job{then}; is it a capture, or a log of one?")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from extractors.quoting import masked, masked_words, without_controls
 from extractors.record import Evidence
 from state.case import Case
 from state.causes import CAUSES, Transient
+from state.coverage_words import coverage_line, coverage_record
 from state.decision import NamedCause
 from state.gate import Gap, Ruling
 from state.verdict import Verdict
@@ -63,7 +64,7 @@ def verdict_record(case: Case, verdict: Verdict, final: bool) -> dict[str, Any]:
         "flip_signal": _flip(verdict),
         "duty_cycle": case.duty_cycle.record(),
         "slots": case.bursts.record(),
-        "coverage": _coverage(case),
+        "coverage": coverage_record(case.coverage.sources),
     }
     return identified(record)
 
@@ -151,21 +152,6 @@ def _flip(verdict: Verdict) -> dict[str, Any] | None:
     return {"says": masked(flip.says), "signal": flip.signal, "before": before}
 
 
-def _coverage(case: Case) -> dict[str, Any]:
-    return {
-        source: {
-            "lines": seen.lines,
-            "from": None if seen.from_us is None else write_iso(seen.from_us),
-            "to": None if seen.to_us is None else write_iso(seen.to_us),
-            "complete": seen.complete,
-            "gaps": list(seen.gaps),
-            "late": seen.late,
-            "unparsed": seen.unparsed,
-        }
-        for source, seen in sorted(case.coverage.sources.items())
-    }
-
-
 def text_report(record: dict[str, Any]) -> str:
     """The text layout of a verdict record, fit for a terminal whatever the names and words in it."""
     record = printable(record)
@@ -177,6 +163,7 @@ def text_report(record: dict[str, Any]) -> str:
         "Evidence I actually read:",
         *_evidence_lines(record),
         _restart_line(record["restarts"]),
+        coverage_line(record["coverage"]),
         "",
     ]
     for letter, gate in record["gates"].items():

@@ -75,7 +75,7 @@ def cause_text(record: dict[str, Any], width: int) -> str:
         "then": record["relaunch"],
         "known from": record["source"],
     }
-    lines = [f"CAUSE {record['code']}: {record['title']}", ""]
+    lines = [*textwrap.wrap(f"CAUSE {record['code']}: {record['title']}", width, subsequent_indent="  "), ""]
     for name, said in fields.items():
         lines += textwrap.wrap(said, width, initial_indent=f"  {name:<{_NAMED}}", subsequent_indent=" " * (_NAMED + 2))
     for pattern in record["patterns"]:
