@@ -27,7 +27,7 @@ from extractors.signal import Fault
         '  File "/opt/app/judge.py", line 19, in ask\n'
         "    return await client.chat.completions.create(**request)\n"
         "openai.APIStatusError: Error code: 402 - {'detail': 'top up your account'}": (
-            Fault("request_refused", "Error code: 402 - {'detail': 'top up your account'}", "APIStatusError", "ask")
+            Fault("billing_refused", "Error code: 402 - {'detail': 'top up your account'}", "APIStatusError", "ask")
         ),
     },
     rejects=(

@@ -10,7 +10,7 @@ from extractors.signal import Fault, Teardown
 
 _AGENT = r"(?:torch[\w./]*(?::\d+\])?: )?(?:\[(?:ERROR|WARNING)\] )?"
 
-_CANCELLED = {"time limit": "wall_clock", "node failure": "node_died"}
+_CANCELLED = {"time limit": "wall_clock", "node failure": "node_died", "preemption": "preempted"}
 """Slurm's reasons that are causes of their own; the others are somebody's will."""
 
 
@@ -28,7 +28,7 @@ _CANCELLED = {"time limit": "wall_clock", "node failure": "node_died"}
             Fault("wall_clock", "Slurm cancelled job 4711: time limit", entity="node-7")
         ),
         "slurmstepd: error: *** STEP 4711.0 ON node-7 CANCELLED AT 2031-03-14T09:12:00 DUE TO PREEMPTION ***": (
-            Fault("external_signal", "Slurm cancelled step 4711.0: preemption", entity="node-7")
+            Fault("preempted", "Slurm cancelled step 4711.0: preemption", entity="node-7")
         ),
         "slurmstepd: error: *** JOB 4711 ON node-7 CANCELLED AT 2031-03-14T09:12:00 DUE TO NODE FAILURE, SEE SLURMCTLD "
         "LOG FOR DETAILS ***": Fault("node_died", "Slurm cancelled job 4711: node failure", entity="node-7"),
@@ -39,7 +39,7 @@ _CANCELLED = {"time limit": "wall_clock", "node failure": "node_died"}
             Fault("wall_clock", "Slurm cancelled job 4711: time limit")
         ),
         "submitit WARNING (2031-03-14 09:12:00,310) - Caught signal SIGUSR2 on node-7: this job is preempted.": (
-            Fault("external_signal", "SIGUSR2: preempted", entity="node-7")
+            Fault("preempted", "SIGUSR2: preempted", entity="node-7")
         ),
         "submitit WARNING (2031-03-14 09:12:00,310) - Caught signal SIGUSR2 on node-7: this job is timed-out.": (
             Fault("wall_clock", "SIGUSR2: timed-out", entity="node-7")
@@ -54,7 +54,7 @@ def slurm_cancelled(found: Any) -> Fault:
     """Slurm ended a job or a step: its time limit, a pre-emption or requeue, a lost node, a person, or `srun` after one
     of its tasks failed. With an earlier error on file it is the end of that one."""
     if found["signal"]:
-        cause = "wall_clock" if found["said"] == "timed-out" else "external_signal"
+        cause = "wall_clock" if found["said"] == "timed-out" else "preempted"
         return Fault(cause, f"{found['signal']}: {found['said']}", entity=found["host"])
     why = (found["why"] or "").lower()
     cause = _CANCELLED.get(why, "external_signal")

@@ -113,7 +113,13 @@ def _is_header(line: str) -> bool:
         '  File "/opt/app/judge.py", line 19, in ask\n'
         "    return await client.chat.completions.create(**request)\n"
         "openai.APIStatusError: Error code: 402 - {'detail': 'top up your account'}": (
-            Fault("request_refused", "Error code: 402 - {'detail': 'top up your account'}", "APIStatusError", "ask")
+            Fault("billing_refused", "Error code: 402 - {'detail': 'top up your account'}", "APIStatusError", "ask")
+        ),
+        "Traceback (most recent call last):\n"
+        '  File "/opt/app/sandbox.py", line 31, in start\n'
+        "    self.client.create(snapshot)\n"
+        "harbor.SnapshotQuotaExceeded: 100 of 100 snapshots": (
+            Fault("snapshot_quota", "100 of 100 snapshots", "SnapshotQuotaExceeded", "start")
         ),
         "Traceback (most recent call last):\n"
         '  File "/opt/app/judge.py", line 19, in ask\n'
@@ -162,11 +168,21 @@ def traceback(text: str) -> Fault | None:
 
 
 def _said_cause(name: str, message: str) -> str:
-    """The cause that a message names by itself: a configuration that pydantic refused, a request that a service did."""
+    """The cause that a message names by itself: a configuration that pydantic refused, a request that a service did, a
+    quota that is used up."""
     if name == "ValidationError" and _REFUSED_CONFIG.match(message):
         return "config_error"
+    if name == "SnapshotQuotaExceeded" or ("snapshot" in message.lower() and "quota" in message.lower()):
+        return "snapshot_quota"
+    return refusal(message) or "python_exception"
+
+
+def refusal(message: str) -> str:
+    """The cause of a request that a service refused for good, by its status; empty where it was not."""
     status = _STATUS.search(message)
-    return "request_refused" if status and status[1] not in _PASSING else "python_exception"
+    if "insufficient_quota" in message or (status and status[1] == "402"):
+        return "billing_refused"
+    return "request_refused" if status and status[1] not in _PASSING else ""
 
 
 @pattern(

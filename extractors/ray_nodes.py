@@ -119,6 +119,10 @@ def memory_monitor_kill(found: Any) -> Fault:
     return Fault("memory_monitor_kill", f"{found['used']} of {found['limit']} GB in use", entity=found["node"])
 
 
+_START_FAULTS = (("use a port number", "port_in_use"), ("Version mismatch", "version_mismatch"))
+"""What of Ray's start-up messages has a cause of its own."""
+
+
 @pattern(
     "ray",
     Nature.FAULT,
@@ -129,9 +133,7 @@ def memory_monitor_kill(found: Any) -> Fault:
     r"|ConnectionError: Could not find any running Ray instance|RuntimeError: Version mismatch: )",
     samples={
         "ValueError: Ray component worker_ports is trying to use a port number 10123 that is used by other "
-        "components.": (
-            Fault("ray_start_failed", "ValueError: Ray component worker_ports is trying to use a port number")
-        ),
+        "components.": (Fault("port_in_use", "ValueError: Ray component worker_ports is trying to use a port number")),
         "ray.exceptions.RaySystemError: System error: Failed to connect to the head": (
             Fault("ray_start_failed", "RaySystemError: System error: Failed to connect to the head")
         ),
@@ -139,14 +141,16 @@ def memory_monitor_kill(found: Any) -> Fault:
             Fault("ray_start_failed", "ConnectionError: Could not find any running Ray instance")
         ),
         "RuntimeError: Version mismatch: The cluster was started with: Ray: 2.51.1": (
-            Fault("ray_start_failed", "RuntimeError: Version mismatch:")
+            Fault("version_mismatch", "RuntimeError: Version mismatch:")
         ),
     },
     rejects=("ValueError: Ray component is a word", "Version mismatch: none"),
 )
 def ray_start_failed(found: Any) -> Fault:
     """Ray did not start, or a process could not join it: ports, versions, a head that is not there."""
-    return Fault("ray_start_failed", found["what"].strip())
+    said = found["what"].strip()
+    cause = next((code for words, code in _START_FAULTS if words in said), "ray_start_failed")
+    return Fault(cause, said)
 
 
 @pattern(

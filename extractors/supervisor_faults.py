@@ -80,7 +80,7 @@ def nodes_missing(found: Any) -> Fault:
     samples={
         "RuntimeError: Iris runtime version mismatch before Ray join: head python=3.12 ray=2.51.1, worker python=3.11 "
         "ray=2.51.1": Fault(
-            "config_error",
+            "version_mismatch",
             detail="Iris runtime version mismatch before Ray join: head python=3.12 ray=2.51.1, worker python=3.11 "
             "ray=2.51.1",
             exception="RuntimeError",
@@ -91,7 +91,7 @@ def nodes_missing(found: Any) -> Fault:
 )
 def runtime_mismatch(found: Any) -> Fault:
     """Head and worker run different Python or Ray versions: the images differ, and no retry heals it."""
-    return Fault("config_error", detail=found[2][:240], exception=found[1] or "", entity="runtime version")
+    return Fault("version_mismatch", detail=found[2][:240], exception=found[1] or "", entity="runtime version")
 
 
 @pattern(

@@ -6,6 +6,7 @@ A line wears `logger:line [LEVEL] ` and no clock. Serves gate A; the client's si
 from typing import Any
 
 from extractors.pattern import Nature, Role, pattern
+from extractors.python import refusal
 from extractors.signal import Fault
 from extractors.trainer import Ending, StepCompleted, StepsPlanned, TrainingDone
 
@@ -69,12 +70,16 @@ def tinker_done(found: Any) -> TrainingDone:
         "result: Error code: 400 - {'detail': 'no such model'}": (
             Fault("request_refused", "Error code: 400 - {'detail': 'no such model'}", "ValueError")
         ),
+        "tinker.lib.retry_handler:230 [ERROR] Request failed with non-retryable error: APIStatusError: Error code: "
+        "402 - {'detail': 'no credit left'}": (
+            Fault("billing_refused", "Error code: 402 - {'detail': 'no credit left'}", "APIStatusError")
+        ),
     },
     rejects=("tinker.lib.retry_handler:99 [WARNING] Request failed, retrying: Error code: 503",),
 )
 def tinker_request_refused(found: Any) -> Fault:
     """The server refused a request for good; the client does not try it again."""
-    return Fault("request_refused", found["what"], found["type"] or "")
+    return Fault(refusal(found["what"]) or "request_refused", found["what"], found["type"] or "")
 
 
 @pattern(

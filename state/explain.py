@@ -123,15 +123,15 @@ def _pattern(pattern: Pattern) -> str:
 def _causes() -> str:
     head = (
         "What a fault's cause code means. Hang: a sign of gate A's `WEDGED`. Fatal: the line itself ends its process. "
-        "Transient: whether a relaunch alone can be expected to pass it."
+        "Transient: whether a relaunch alone can be expected to pass it. `wedgewatch explain CODE` shows its lines."
     )
-    table = ["| code | what | signs | transient | fix | relaunch |", "|---|---|---|---|---|---|"]
+    table = ["| code | what | signs | transient | fix | relaunch | known from |", "|---|---|---|---|---|---|---|"]
     return "\n".join(["## Causes", "", head, "", *table, *map(_cause, CAUSES.values())])
 
 
 def _cause(cause: Cause) -> str:
     signs = [word for word, held in (("hang", cause.hang), ("fatal", cause.fatal), (cause.oom, cause.oom)) if held]
-    cells = (f"`{cause.code}`", cause.title, ", ".join(signs), cause.transient, cause.fix, cause.relaunch)
+    cells = (f"`{cause.code}`", cause.title, ", ".join(signs), cause.transient, cause.fix, cause.relaunch, cause.source)
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 

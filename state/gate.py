@@ -120,7 +120,7 @@ class Gate:
             ruling = clause(case)
             if ruling is None:
                 continue
-            excuse = self._excuse_of(ruling, case)
+            excuse = self.excuse_of(ruling, case)
             if excuse is not None:
                 notes.append(f"{ruling.condition} not concluded ({excuse[0].name}): {excuse[0].why}")
                 shown.append(excuse[1])
@@ -128,7 +128,8 @@ class Gate:
             return _with(ruling, tuple(notes), tuple(shown))
         raise AssertionError(f"gate {self.letter} has no last clause")
 
-    def _excuse_of(self, ruling: Ruling, case: Case) -> tuple[Excuse, Evidence] | None:
+    def excuse_of(self, ruling: Ruling, case: Case) -> tuple[Excuse, Evidence] | None:
+        """The excuse that mutes a FAIL, with what shows it; None where the ruling stands."""
         if ruling.status is not Status.FAIL:
             return None
         for excuse in self.excuses:

@@ -10,6 +10,7 @@ from extractors.quoting import masked, masked_words, without_controls
 from extractors.record import Evidence
 from state.case import Case
 from state.causes import CAUSES, Transient
+from state.coverage_words import coverage_line, coverage_record
 from state.decision import NamedCause
 from state.gate import Gap, Ruling
 from state.tables import duty_lines, slot_lines
@@ -34,7 +35,7 @@ NOTHING_IN_COMMON = ("no attempt has failed", "one attempt has failed", "the att
 def gate_record(case: Case, letter: str, ruling: Ruling, stage: str) -> dict[str, Any]:
     """A record of kind `gate`."""
     head = {"schema": SCHEMA, "kind": "gate", "job": case.job, "at": write_iso(case.now_us)}
-    return _identified({**head, "gate": letter, **_ruling(ruling, stage)})
+    return identified({**head, "gate": letter, **ruling_record(ruling, stage)})
 
 
 def verdict_record(case: Case, verdict: Verdict, final: bool) -> dict[str, Any]:
@@ -57,16 +58,16 @@ def verdict_record(case: Case, verdict: Verdict, final: bool) -> dict[str, Any]:
         "terminal": verdict.terminal,
         "final": final,
         "restarts": _restarts(case),
-        "gates": {letter: {"gate": letter, **_ruling(r, stage)} for letter, r in verdict.rulings.items()},
+        "gates": {letter: {"gate": letter, **ruling_record(r, stage)} for letter, r in verdict.rulings.items()},
         "cause": _cause(verdict.cause),
         "reasoning": masked(verdict.reasoning),
         "next_steps": [masked(step) for step in verdict.next_steps],
         "flip_signal": _flip(verdict),
         "duty_cycle": case.duty_cycle.record(),
         "slots": case.bursts.record(),
-        "coverage": _coverage(case),
+        "coverage": coverage_record(case.coverage.sources),
     }
-    return _identified(record)
+    return identified(record)
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -74,13 +75,15 @@ def encode(record: dict[str, Any]) -> bytes:
     return orjson.dumps(record)
 
 
-def _identified(record: dict[str, Any]) -> dict[str, Any]:
+def identified(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with the id that its content gives it."""
     content = {key: value for key, value in record.items() if key != "captured"}
     digest = hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
     return {**record, "id": digest}
 
 
-def _ruling(ruling: Ruling, stage: str) -> dict[str, Any]:
+def ruling_record(ruling: Ruling, stage: str) -> dict[str, Any]:
+    """What a gate says, without saying which."""
     return {
         "status": str(ruling.status),
         "condition": ruling.condition,
@@ -150,24 +153,9 @@ def _flip(verdict: Verdict) -> dict[str, Any] | None:
     return {"says": masked(flip.says), "signal": str(flip.signal), "before": before}
 
 
-def _coverage(case: Case) -> dict[str, Any]:
-    return {
-        source: {
-            "lines": seen.lines,
-            "from": None if seen.from_us is None else write_iso(seen.from_us),
-            "to": None if seen.to_us is None else write_iso(seen.to_us),
-            "complete": seen.complete,
-            "gaps": list(seen.gaps),
-            "late": seen.late,
-            "unparsed": seen.unparsed,
-        }
-        for source, seen in sorted(case.coverage.sources.items())
-    }
-
-
 def text_report(record: dict[str, Any]) -> str:
     """The text layout of a verdict record, fit for a terminal whatever the names and words in it."""
-    record = _printable(record)
+    record = printable(record)
     named = ", ".join(str(record[key]) for key in ("model", "geometry", "stage") if record[key])
     lines = [
         f"RL-JOB-HEALTH — {record['job']}  ({named})   captured: {record['captured']}",
@@ -176,6 +164,7 @@ def text_report(record: dict[str, Any]) -> str:
         "Evidence I actually read:",
         *_evidence_lines(record),
         _restart_line(record["restarts"]),
+        coverage_line(record["coverage"]),
         "",
     ]
     for letter, gate in record["gates"].items():
@@ -192,18 +181,18 @@ def text_report(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _printable(told: Any) -> Any:
+def printable(told: Any) -> Any:
     """The record with every text in one line and without control characters; an output keeps its lines."""
     if isinstance(told, str):
         return without_controls(told.replace("\n", "\\n"))
     if isinstance(told, list):
-        return [_printable(each) for each in told]
+        return [printable(each) for each in told]
     if not isinstance(told, dict):
         return told
     return {
-        _printable(key): "\n".join(map(_printable, value.splitlines()))
+        printable(key): "\n".join(map(printable, value.splitlines()))
         if key == "output" and isinstance(value, str)
-        else _printable(value)
+        else printable(value)
         for key, value in told.items()
     }
 
@@ -250,12 +239,19 @@ def _missing_lines(record: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for letter, gate in record["gates"].items():
         for gap in gate["missing"]:
-            lines.append(f"  missing for {letter}: {gap['evidence']} — {gap['why']}")
-            if gap["command"]:
-                lines.append(f"    command: {' '.join(gap['command'])}   exit: {gap['exit']}")
-            if gap["output"]:
-                lines += [f"    output: {line}" for line in gap["output"].splitlines()[:20]]
+            first, *rest = gap_lines(gap)
+            lines += [f"  missing for {letter}: {first}", *(f"    {line}" for line in rest)]
     return ["", "What could not be had:", *lines] if lines else []
+
+
+def gap_lines(gap: dict[str, Any]) -> list[str]:
+    """A gap in lines: what is missing and why, the command that was tried, what it printed."""
+    lines = [f"{gap['evidence']} — {gap['why']}"]
+    if gap["command"]:
+        lines.append(f"command: {' '.join(gap['command'])}   exit: {gap['exit']}")
+    if gap["output"]:
+        lines += [f"output: {line}" for line in gap["output"].splitlines()[:20]]
+    return lines
 
 
 def _flip_line(flip: dict[str, Any]) -> str:

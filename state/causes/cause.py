@@ -19,7 +19,8 @@ class Transient(StrEnum):
 class Cause:
     """One cause. hang: a signature of gate A rule 5; fatal: the line itself ends its process.
 
-    title completes «the first cause is …»; fix is an instruction; relaunch says relaunch or hold.
+    title completes «the first cause is …»; fix is an instruction; relaunch says relaunch or hold. source is where the
+    fix is known from: the program (with the versions whose text says it), its own documentation or its message.
     """
 
     code: str
@@ -27,6 +28,7 @@ class Cause:
     transient: Transient
     fix: str
     relaunch: str
+    source: str
     hang: bool = False
     fatal: bool = False
     oom: str = ""

@@ -9,6 +9,10 @@ ROWS = (
         Transient.UNKNOWN,
         "find the rank that did not enter the collective (stacks of all policy ranks, flight recorder)",
         "hold until the absent rank is explained, then relaunch from the last checkpoint",
+        (
+            "PyTorch 2.0–2.12, ProcessGroupNCCL («Watchdog caught collective operation timeout»); PyTorch's "
+            "Flight Recorder tutorial"
+        ),
         hang=True,
     ),
     Cause(
@@ -17,6 +21,10 @@ ROWS = (
         Transient.UNKNOWN,
         "find the rank that did not enter the collective (stacks of all policy ranks, flight recorder)",
         "relaunch from the last checkpoint once the absent rank is explained; hold until then",
+        (
+            "PyTorch 2.1–2.12, ProcessGroupNCCL («we are taking the entire process down», «Terminating the "
+            "process … due to collective timeout»)"
+        ),
         hang=True,
         fatal=True,
     ),
@@ -26,6 +34,10 @@ ROWS = (
         Transient.UNKNOWN,
         "take stacks with native frames of the named rank; look for a thread that holds the GIL",
         "relaunch after the holder is known",
+        (
+            "PyTorch 2.2–2.12, heartbeat monitor: its own message names a CUDA API hang or another thread that "
+            "holds the GIL (TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC)"
+        ),
         hang=True,
         fatal=True,
     ),
@@ -38,6 +50,10 @@ ROWS = (
             "rank 0 published the NCCL id"
         ),
         "hold until the weight-sync group builds, then relaunch",
+        (
+            "SkyRL's weight-sync group (world size engines × TP × PP × DP + 1, rank 0 the trainer) over PyTorch's "
+            "store («wait timeout after 1800000ms, keys: /skyrl/…»)"
+        ),
         hang=True,
     ),
     Cause(
@@ -46,6 +62,10 @@ ROWS = (
         Transient.UNKNOWN,
         "find the rank that should have published the key; look at its log before the timeout",
         "relaunch after that rank is explained",
+        (
+            "PyTorch 2.0–2.12, ProcessGroupNCCL and TCPStore: «This may indicate a possible application crash on "
+            "rank 0 or a network set up issue»"
+        ),
         hang=True,
     ),
     Cause(
@@ -54,6 +74,10 @@ ROWS = (
         Transient.UNKNOWN,
         "read the NCCL WARN line before it; check the fabric",
         "relaunch on other nodes if the fabric is at fault",
+        (
+            "NCCL 2.18–2.27 by PyTorch's DistBackendError («run with NCCL_DEBUG=INFO for details»); NCCL docs, "
+            "Troubleshooting"
+        ),
     ),
     Cause(
         "fabric_error",
@@ -61,6 +85,10 @@ ROWS = (
         Transient.UNKNOWN,
         "drain the named node and HCA",
         "relaunch without the node",
+        (
+            "NCCL 2.18–2.27, NET/IB («Got completion from peer … with status=12», «async fatal event»), which "
+            "names the HCA"
+        ),
     ),
     Cause(
         "peer_lost",
@@ -68,6 +96,10 @@ ROWS = (
         Transient.UNKNOWN,
         "look for the peer's own error before it",
         "relaunch after the peer is explained",
+        (
+            "NCCL 2.18–2.27 («Connection closed by remote peer») and PyTorch's TCPStore («Did the remote server "
+            "shutdown or crash?»)"
+        ),
     ),
     Cause(
         "nccl_misconfigured",
@@ -75,5 +107,9 @@ ROWS = (
         Transient.NO,
         "fix what the warning names: NCCL_SOCKET_IFNAME, device pinning, NCCL versions, group sizes",
         "hold until fixed",
+        (
+            "NCCL 2.18–2.27, its WARN lines («no socket interface found», «Duplicate GPU detected», «Mismatched "
+            "NCCL version»); NCCL docs, Environment variables"
+        ),
     ),
 )

@@ -69,7 +69,7 @@ def non_finite(case: Case) -> Ruling | None:
 
 def collapsed(case: Case) -> Ruling | None:
     """At least two signs hold in the window, trial evidence agrees, and the newest third does not recover."""
-    signs = _signs(case)
+    signs = signs_of(case)
     if len(signs) < SIGNS_NEEDED or not trials_agree(case):
         return None
     return failed(
@@ -85,7 +85,7 @@ def collapsed(case: Case) -> Ruling | None:
 def steady(case: Case) -> Ruling:
     """Else STEADY. Signs that stand alone, or against the trials, are noted."""
     seen = case.dynamics
-    signs = _signs(case)
+    signs = signs_of(case)
     lone = f"; {'; '.join(sign.says for sign in signs)}, which alone is no collapse" if signs else ""
     first, newest = seen.window[0], seen.window[-1]
     return passed(
@@ -98,7 +98,8 @@ def steady(case: Case) -> Ruling:
     )
 
 
-def _signs(case: Case) -> list[Sign]:
+def signs_of(case: Case) -> list[Sign]:
+    """The signs of collapse that hold in the window."""
     found = [look(case.dynamics) for look in _LOOKS] + [pass_rate_fallen(case)]
     return [sign for sign in found if sign is not None]
 

@@ -30,7 +30,7 @@ from state.over import job_over, moves_without_pods
 from state.policy import DONE_NOT_EXITED, STATE_POLL_INTERVAL_UNKNOWN, STATE_POLL_MAX_INTERVALS
 from state.wording import clock, plural, span
 
-_BY_THE_SCHEDULER = {JobState.PREEMPTED: "external_signal", JobState.TIMED_OUT: "wall_clock"}
+_BY_THE_SCHEDULER = {JobState.PREEMPTED: "preempted", JobState.TIMED_OUT: "wall_clock"}
 """Ends that are their own explanation, by the cause that they come to."""
 _NO_CAUSE = "neither the aggregated log nor the per-actor logs hold an error that nothing else explains"
 _SIGKILL = "a bare SIGKILL; the node's kernel log, the pod's last state or the scheduler's events tell who sent it"
@@ -47,7 +47,7 @@ def state_poll_unread(case: Case) -> Ruling | None:
         return unjudged("INCOMPLETE", reason, _state_gap(case, why), evidence=established)
     if seen.state.state.over:
         return None
-    age, allowed = case.seconds_since(seen.state_us), _state_poll_age_allowed(case)
+    age, allowed = case.seconds_since(seen.state_us), state_poll_age_allowed(case)
     if age <= allowed:
         return None
     why = f"the newest one that succeeded is of {clock(seen.state_us)}, {span(age)} old (allowed: {span(allowed)})"
@@ -55,7 +55,8 @@ def state_poll_unread(case: Case) -> Ruling | None:
     return unjudged("INCOMPLETE", reason, _state_gap(case, why), evidence=newest_evidence(case))
 
 
-def _state_poll_age_allowed(case: Case) -> float:
+def state_poll_age_allowed(case: Case) -> float:
+    """The seconds that a state poll may be old: three of its own intervals, 10 min where none is known."""
     interval = case.scheduler.interval_seconds
     return STATE_POLL_INTERVAL_UNKNOWN if interval is None else STATE_POLL_MAX_INTERVALS * interval
 

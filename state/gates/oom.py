@@ -33,7 +33,7 @@ _TRAINER_DEATHS = frozenset({"train_loop_failed", "generator_failed", "model_ini
 def oom_gpu(case: Case) -> Ruling | None:
     """GPU out-of-memory in this attempt that was fatal: the component died, the train loop failed, or a quarter of
     the open phase's allowance (≥ 5 min) passed without its progress."""
-    for event in _ooms(case, "gpu"):
+    for event in ooms_of(case, "gpu"):
         shown = _fatal(case, event)
         if shown is None:
             continue
@@ -48,7 +48,7 @@ def oom_gpu(case: Case) -> Ruling | None:
 def oom_host(case: Case) -> Ruling | None:
     """Host out-of-memory confirmed (pod reason, kernel line, memory monitor), and fatal likewise."""
     fix = f"{CAUSES['host_oom'].fix}; {CAUSES['host_oom'].relaunch}"
-    for event in _ooms(case, "host"):
+    for event in ooms_of(case, "host"):
         shown = _fatal(case, event)
         if shown is None:
             continue
@@ -85,7 +85,7 @@ def ram_lines(case: Case) -> tuple[Evidence, ...]:
     )[:3]
 
 
-def _ooms(case: Case, where: str) -> Iterable[FaultEvent]:
+def ooms_of(case: Case, where: str) -> Iterable[FaultEvent]:
     """The attempt's out-of-memory errors that nobody handled, in time."""
     seen = dict.fromkeys((event.fault, event.own_us) for event in case.faults.events)
     extra = [event for event in case.faults.confirms if (event.fault, event.own_us) not in seen]

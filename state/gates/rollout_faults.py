@@ -94,7 +94,7 @@ TRANSIENT_BURST = Excuse(
 
 def verifier_fault(case: Case) -> Ruling | None:
     """6: verifier errors or timeouts in ≥ 90 % of scored attempts (at least 20 that reached the verifier)."""
-    prevailing = prevalence(case, _verifier_hits, VERIFIER_SHARE, of=_reached_verifier)
+    prevailing = prevalence(case, verifier_hits, VERIFIER_SHARE, of=reached_verifier)
     if prevailing is None:
         return None
     names = [name for name in _by_count(case) if trouble_of(name) is Trouble.VERIFIER]
@@ -109,13 +109,14 @@ def verifier_fault(case: Case) -> Ruling | None:
     )
 
 
-def _verifier_hits(slot: Slot) -> int:
+def verifier_hits(slot: Slot) -> int:
+    """Attempts of a slot that the verifier failed."""
     return sum(count for name, count in slot.exceptions.items() if trouble_of(name) is Trouble.VERIFIER)
 
 
-def _reached_verifier(slot: Slot) -> int:
+def reached_verifier(slot: Slot) -> int:
     """Attempts of a slot that were scored or that the verifier failed."""
-    return slot.ended - sum(slot.exceptions.values()) + _verifier_hits(slot)
+    return slot.ended - sum(slot.exceptions.values()) + verifier_hits(slot)
 
 
 def incoherent(case: Case) -> Ruling | None:

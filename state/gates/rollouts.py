@@ -82,11 +82,11 @@ def first_trial_awaited(case: Case) -> Ruling | None:
     started = max(seen.started, listed)
     since = max(seen.first_started_us or seen.first_listed_us or case.now_us, _first_phase_us(case))
     said = f"{started} started, 0 completed since {clock(since)}"
-    if case.seconds_since(since) <= _first_trial(case):
+    if case.seconds_since(since) <= first_trial_allowed(case):
         return passed("EARLY", said, evidence, missing=unread_gaps(case), allowance=True)
     if silent_attempts := silent_since_start(case):
         return silent_attempts
-    gap = Gap("a completed trial", f"none ended within the first-trial allowance of {span(_first_trial(case))}")
+    gap = Gap("a completed trial", f"none ended within the first-trial allowance of {span(first_trial_allowed(case))}")
     return unjudged("INCOMPLETE", said, gap, evidence=(evidence,))
 
 
@@ -95,7 +95,7 @@ def first_score_awaited(case: Case) -> Ruling | None:
     seen = case.rollouts
     if seen.scored or seen.ended < ENDED_FEWEST or seen.newest_ended is None or seen.first_started_us is None:
         return None
-    if case.seconds_since(seen.first_started_us) <= _first_trial(case):
+    if case.seconds_since(seen.first_started_us) <= first_trial_allowed(case):
         return None
     gap = Gap("a scored attempt", f"none of {seen.ended} ended ones has a reward, and no exception prevails")
     return empty_attempts(case) or unjudged(
@@ -178,7 +178,7 @@ def nothing_started(case: Case) -> Ruling | None:
     """11, with nothing started: EARLY with a bring-up line to quote, for the first-trial allowance."""
     bring_up, seen = case.freshness.bring_up, case.rollouts
     since = case.freshness.first_us or case.scheduler.running_since_us
-    if bring_up is None or since is None or seen.metrics.steps or case.seconds_since(since) > _first_trial(case):
+    if bring_up is None or since is None or seen.metrics.steps or case.seconds_since(since) > first_trial_allowed(case):
         return None
     shown = tuple(place for place in (seen.logged, seen.announced, bring_up) if place is not None)
     return passed("EARLY", "0 started by the artifacts: rollouts have left none yet", *shown, allowance=True)
@@ -204,7 +204,8 @@ def incomplete(case: Case) -> Ruling:
     )
 
 
-def _first_trial(case: Case) -> float:
+def first_trial_allowed(case: Case) -> float:
+    """The seconds that the first trials may take."""
     return case.facts.facts.expect.get("first_trial", FIRST_TRIAL_ALLOWANCE)
 
 

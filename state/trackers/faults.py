@@ -23,7 +23,7 @@ from state.policy import SECOND_US
 from state.progress import ADVANCES, PROGRESS, own_us
 from state.tracker import AttemptStarted, ShowingTracker
 from state.trackers.fault_list import FaultEvent, FaultList
-from state.trackers.scheduler import current_pods, evicted_pod
+from state.trackers.scheduler import EVICTIONS, current_pods, evicted_pod
 
 EARLIEST_KEPT = 64
 NEWEST_KEPT = 64
@@ -87,7 +87,7 @@ class FaultsTracker(ShowingTracker):
             if not told and pod.status != "Running" and "OOMKilled" in (pod.reason, pod.status):
                 self._occurred(Fault("host_oom", "OOMKilled", entity=pod.name), Role.CONFIRMS, observation)
         if evicted := evicted_pod(polled.pods):
-            said = Fault("external_signal", f"Kubernetes: {evicted.reason}", entity=evicted.name)
+            said = Fault(EVICTIONS[evicted.reason], f"Kubernetes: {evicted.reason}", entity=evicted.name)
             self._occurred(said, Role.EITHER, observation)
 
     def _occurred(self, fault: Fault, role: Role, observation: Observation) -> None:

@@ -24,7 +24,7 @@ from state.trackers.fault_list import FaultEvent
 from state.trackers.faults import FaultsTracker
 
 ENDED_KEPT = 32
-EXTERNAL = "external_signal"
+EVICTING = frozenset({"external_signal", "preempted"})
 WALL_CLOCK = "wall_clock"
 
 
@@ -187,7 +187,7 @@ class RestartsTracker(ShowingTracker):
 
     def _ending(self, first: FaultEvent | None) -> Ending:
         preemptions = (self.state.preemptions or 0) if self.state is not None else 0
-        if self.preempted or preemptions > self.preemptions_before or (first and first.fault.cause == EXTERNAL):
+        if self.preempted or preemptions > self.preemptions_before or (first and first.fault.cause in EVICTING):
             return Ending.EVICTED
         if self.timed_out or (first and first.fault.cause == WALL_CLOCK):
             return Ending.TIMED_OUT

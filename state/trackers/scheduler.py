@@ -28,10 +28,14 @@ def living_pods(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
     return tuple(pod for pod in pods if pod.status not in ENDED_STATUSES)
 
 
-EVICTIONS = frozenset(
-    {"Evicted", "PreemptionByScheduler", "TerminationByKubelet", "EvictionByEvictionAPI", "DeletionByTaintManager"}
-)
-"""Kubernetes' words for a pod that it took away: its status, or the reason of its DisruptionTarget."""
+EVICTIONS = {
+    "Evicted": "external_signal",
+    "PreemptionByScheduler": "preempted",
+    "TerminationByKubelet": "external_signal",
+    "EvictionByEvictionAPI": "external_signal",
+    "DeletionByTaintManager": "external_signal",
+}
+"""Kubernetes' words for a pod that it took away (its status, or the reason of its DisruptionTarget), by cause."""
 
 
 def evicted_pod(pods: tuple[Pod, ...]) -> Pod | None:

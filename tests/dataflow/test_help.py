@@ -16,7 +16,8 @@ def run(*arguments: str, stdin: str = "") -> Result:
 
 def test_commands_are_listed_with_whole_sentences() -> None:
     said = run("--help").output
-    assert "replay  Judge recorded captures: KILL, NO-KILL or ERROR for each job.\n" in said
+    assert "explain  Say why a gate answers as it does, or what a cause means.\n" in said
+    assert "replay   Judge recorded captures: KILL, NO-KILL or ERROR for each job.\n" in said
     assert "..." not in said.split("Commands:")[1]
 
 

@@ -279,7 +279,7 @@ def test_an_eviction_of_all_pods_is_a_cause_where_no_error_stands_before_it():
         started(0, "step"), saw(40, listed, source="polls/pods.jsonl"), saw(90, listed, source="polls/pods.jsonl")
     )
     assert seen.first is not None
-    assert (seen.first.fault.cause, seen.first.fault.entity) == ("external_signal", "pod-0")
+    assert (seen.first.fault.cause, seen.first.fault.entity) == ("preempted", "pod-0")
 
 
 def test_an_evicted_pod_beside_living_ones_tells_no_end():

@@ -188,7 +188,7 @@ def test_dead_job_without_a_cause_is_unexplained_and_quotes_where_it_looked():
 
 
 def test_end_by_the_schedulers_own_word_explains_itself():
-    for state, cause in (("preempted", "external_signal"), ("timed_out", "wall_clock")):
+    for state, cause in (("preempted", "preempted"), ("timed_out", "wall_clock")):
         ruling = ruled(*both_homes(), started(10, "generate"), polled(200, state, error="node reclaimed"))
         assert (*said(ruling), ruling.cause) == (Status.FAIL, "DEAD", cause)
         assert "transient" in ruling.reason

@@ -105,7 +105,7 @@ def test_ledger_is_told_in_words(polled_as: dict[str, Any], words: str) -> None:
 
 
 def test_no_line_of_a_report_is_wrapped() -> None:
-    heads = ("Gate A", "Gate B", "Gate C", "Gate D", "REASONING:", "NEXT STEPS:", "FLIP SIGNAL:", "Restarts:")
+    heads = ("Gate A", "Gate B", "Gate C", "Gate D", "REASONING:", "NEXT STEPS:", "FLIP SIGNAL:", "Restarts:", "Read:")
     report = report_of(*DEAD)
     assert all(sum(line.startswith(head) for line in report) == 1 for head in heads)
     allowed = (*heads, "  ", "RL-JOB-HEALTH", "VERDICT:", "Evidence I actually read:", "What could not be had:")
