@@ -45,14 +45,20 @@ class Grip:
 
     def stretch(self, mark: Mark, most: int) -> Stretch | None:
         """At most so many bytes behind a mark, and SAMPLE_BYTES before it; None where those are not what they were."""
+        seen = self.whole_stretch(mark, most)
+        if seen is None or not seen.read.endswith(b"\0"):
+            return seen
+        end = max(mark.offset - seen.since, len(seen.read.rstrip(b"\0")))
+        return Stretch(seen.read[:end], seen.since, True) if self._hole_after(seen.since + end) else seen
+
+    def whole_stretch(self, mark: Mark, most: int) -> Stretch | None:
+        """The same with the hole at the file's end, as NUL bytes."""
         context = min(mark.offset, SAMPLE_BYTES)
         since = mark.offset - context
         read = os.pread(self.fd, context + most, since)
         if context and digest(read[:context]) != mark.before:
             return None
         at_end = len(read) <= context or since + len(read) >= self.size
-        if read.endswith(b"\0") and self._hole_after(since + (end := max(context, len(read.rstrip(b"\0"))))):
-            return Stretch(read[:end], since, True)
         return Stretch(read, since, at_end)
 
     def _hole_after(self, offset: int) -> bool:

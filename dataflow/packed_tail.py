@@ -137,7 +137,7 @@ class PackedTail:
         return piece if piece is not None or self._stream is None else next(self._stream, None)
 
     def _block(self, block: Block, out: list[Piece]) -> None:
-        """Gives of a block what was not given before. Its last line is held, where the file ends without its newline."""
+        """Gives of a block what was not given before. Its last line is held where the file ends so."""
         whole = len(block.data)
         if not block.data.endswith(b"\n"):
             self._next = self._taken()
@@ -149,8 +149,8 @@ class PackedTail:
             self._passed(at + len(data), line + data.count(b"\n"))
             out.append(Block(block.source, at, line, data, self.mark.generation))
         if whole < len(block.data):
-            line = block.line + block.data.count(b"\n", 0, whole)
-            self._last = Block(block.source, block.offset + whole, line, block.data[whole:], self.mark.generation)
+            at, line = block.offset + whole, block.line + block.data.count(b"\n", 0, whole)
+            self._last = Block(block.source, at, line, block.data[whole:], self.mark.generation)
 
     def _passed(self, offset: int, line: int) -> None:
         self.mark = msgspec.structs.replace(self.mark, offset=offset, line=line)

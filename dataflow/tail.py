@@ -143,7 +143,7 @@ class Tail:
                 out.append(TailResumed(self.source.relative, self.mark.generation, self.mark.offset))
             if alike is not Likeness.SAME:
                 self._turn(old if old is not fresh else None, fresh, size, out)
-            self._proven, self._odd_since_us = True, None
+            self._proven, self._odd_since_us, self._odd_size = True, None, -1
             self._take(fresh, out)
         finally:
             self._keep_one(fresh)
@@ -179,7 +179,7 @@ class Tail:
         last = self._torn(old) if old is not None else ([], before)
         out += last[0]
         how = How.ROTATED if fresh.inode != before.inode or fresh.device != before.device else How.TRUNCATED
-        if how is How.TRUNCATED and size >= before.size:
+        if how is How.TRUNCATED and size >= before.size and not 0 <= self._odd_size < before.size:
             how = How.REFILLED
         unread = max(0, before.size - last[1].offset)
         self.mark = last[1].next_generation()
@@ -199,15 +199,15 @@ class Tail:
                 self._seen = None
                 return
             pieces, mark = given(self.source.relative, self.mark, seen, self._block_bytes, self._line_bytes)
+            self.more = not seen.at_end
             if seen.at_end or mark.offset > self.mark.offset:
                 break
         out += pieces
-        self.more = not seen.at_end
         self.mark = msgspec.structs.replace(mark, inode=grip.inode, device=grip.device, size=grip.size)
 
     def _torn(self, grip: Grip) -> tuple[list[Piece], Mark]:
         """The last line of a file that is read to its end, and the mark behind it."""
-        seen = grip.stretch(self.mark, self._line_bytes + 1)
+        seen = grip.whole_stretch(self.mark, self._line_bytes + 1)
         if seen is None:
             return [], self.mark
         pieces, mark = torn(self.source.relative, self.mark, seen, grip.size, self._line_bytes)

@@ -54,7 +54,7 @@ def given(
 def torn(source: str, mark: Mark, seen: Stretch, size: int, line_bytes: int = LINE_BYTES) -> tuple[Given, Mark]:
     """The last line of a file that ends at this size, as blocks.py gives it, and the mark behind it, when `given` has
     nothing more to give."""
-    if size <= mark.offset:
+    if size <= mark.offset and mark.cut_from < 0:
         return [], mark
     begin = mark.offset if mark.cut_from < 0 else mark.cut_from
     out: Given = []
