@@ -30,6 +30,7 @@ class PackedTail:
         self.source = source
         self.mark = mark or Mark()
         self.more = False
+        self.grew_us: int | None = None
         self._block_bytes = block_bytes
         self._seen: tuple[int, int, int] | None = None
         self._since_us: int | None = None
@@ -38,6 +39,11 @@ class PackedTail:
         self._last: Block | None = None
         self._told: tuple[Trouble, str] | None = None
         del line_bytes
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the file may still be written."""
+        return self._since_us is not None
 
     def poll(self, now_us: int) -> list[Piece]:
         """What is new: one block at most. Nothing while the file may still be written."""
@@ -51,6 +57,7 @@ class PackedTail:
         if seen != self._seen:
             self.close()
             self._seen, self._since_us = seen, now_us
+            self.grew_us = now_us
         if self._since_us is not None and now_us - self._since_us >= SETTLE_US:
             self._since_us = None
             if stat.S_ISREG(found.st_mode):

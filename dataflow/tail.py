@@ -34,7 +34,8 @@ _Seen = tuple[int, int, int, int, int]
 class Tail:
     """Follows a file. mark is how far it was read: keep it (`snapshot`), and give it to go on from there.
 
-    more says that bytes are known that were not read yet: poll again soon. Close it at the end.
+    more says that bytes are known that were not read yet: poll again soon. grew_us is when a poll last saw a change of
+    the file, waiting that it must be looked at again though it is quiet. Close it at the end.
     """
 
     def __init__(
@@ -51,10 +52,15 @@ class Tail:
         self._known = self.mark != Mark()
         self._proven = False
         self._grip: Grip | None = None
-        self._grew_us = 0
+        self.grew_us: int | None = None
         self._odd_since_us: int | None = None
         self._odd_size = -1
         self._told: tuple[Trouble, str] | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is still to be told what became of the file, or the file is open."""
+        return self._attentive or self._odd_since_us is not None
 
     def poll(self, now_us: int) -> list[Piece]:
         """What is new. Reads one block at most, or one line where that is longer. now_us is any clock that runs on,
@@ -71,7 +77,7 @@ class Tail:
                 self._rest(now_us)
                 return []
         else:
-            self._grew_us = now_us
+            self.grew_us = now_us
         self._seen, self._attentive, self._known, self.more = seen, True, True, False
         out: list[Piece] = []
         if not stat.S_ISREG(found.st_mode):
@@ -215,7 +221,7 @@ class Tail:
 
     def _rest(self, now_us: int) -> None:
         """A quiet file need not be open."""
-        if now_us - self._grew_us >= HOLD_US or self._grip is None:
+        if self._grip is None or self.grew_us is None or now_us - self.grew_us >= HOLD_US:
             self.close()
             self._attentive = False
 

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from dataflow.tail import HOLD_US, SETTLE_US
 from dataflow.turns import Rotated
+from extractors.record import Block
 from tests.dataflow.tails import Followed, joined, replace
 
 LINE_BYTES = 300
@@ -143,8 +144,15 @@ class Log(RuleBasedStateMachine):
         assert generations == list(range(1, len(generations) + 1))
         for generation, content in given.items():
             assert cut(self.all_of[generation]).startswith(content) or content.startswith(cut(self.all_of[generation]))
+        assert all(in_one_window(piece) for piece in self.followed.given if isinstance(piece, Block))
         if final and self.disk:
             assert given[self.followed.tail.mark.generation].rstrip(b"\n") == cut(self.disk).rstrip(b"\n")
+
+
+def in_one_window(block: Block) -> bool:
+    """Whether a block lies inside one of those that blocks.py cuts."""
+    last_line = block.offset + block.data[:-1].rfind(b"\n") + 1
+    return block.offset // BLOCK_BYTES == last_line // BLOCK_BYTES
 
 
 def cut(content: bytes) -> bytes:
