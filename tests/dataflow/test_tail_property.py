@@ -162,4 +162,4 @@ def cut(content: bytes) -> bytes:
 
 
 TestLog = Log.TestCase
-TestLog.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestLog.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
