@@ -51,8 +51,8 @@ def newlines_of(block: Block) -> int:
 class Cutter:
     """Cuts a stream of chunks into blocks. Holds at most one block, one line's first 1 MiB and one chunk.
 
-    size is how many bytes were fed, lines how many lines they hold (a torn last one included, once ended), torn
-    whether the last line has no newline.
+    size is the offset up to which bytes were fed, lines how many lines end before it (a torn last one included, once
+    ended), torn whether the last line has no newline. It may begin amid a file, where a line begins.
     """
 
     def __init__(
@@ -61,19 +61,25 @@ class Cutter:
         block_bytes: int = BLOCK_BYTES,
         line_bytes: int = LINE_BYTES,
         count: Newlines = newlines_of,
+        offset: int = 0,
+        line: int = 1,
     ) -> None:
         self.source = source
         self._newlines = count
         self._given: Block | None = None
-        self.size = 0
+        self.size = offset
         self.torn = False
         self._block_bytes = block_bytes
         self._line_bytes = line_bytes
         self._held: list[memoryview] = []
-        self._start = 0
-        self._line = 1
-        self._edge = block_bytes - 1
+        self._line = line
         self._dropping_from: int | None = None
+        self._next(offset)
+
+    @property
+    def start(self) -> int:
+        """Where the next block begins."""
+        return self._start
 
     @property
     def lines(self) -> int:

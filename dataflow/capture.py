@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from dataflow.homes import JOB_FILE, MANIFEST, NOBODY, Writer, home_of, is_trial_archive, writer_of
+from dataflow.homes import JOB_FILE, MANIFEST, NOBODY, Unread, Writer, home_of, is_trial_archive, writer_of
 from dataflow.opened import STDIN, Damage, reason
 from dataflow.reads import Compression, chunks, compression_of, unpacked_name
 from dataflow.walk import Walk
@@ -124,18 +124,7 @@ def _directory(path: str) -> Capture:
         walk = Walk(path).run()
     except OSError as error:
         raise CaptureError(f"{path}: cannot be listed: {reason(error)}") from error
-    sources, trials, skipped = [], [], list(walk.skipped)
-    for relative, real in walk.files.items():
-        name, home = shown(relative), home_of(relative)
-        if "/" not in relative and is_trial_archive(relative):
-            packed = Compression.GZ if relative.endswith(".tgz") else compression_of(relative)
-            trials.append(TrialTar(name, real, packed))
-        elif isinstance(home, SourceKind):
-            sources.append(Source(name, real, home, compression_of(relative), writer=writer_of(name)))
-        elif home.why:
-            skipped.append((relative, home.why))
-    trees = [TrialTree(shown(relative), real) for relative, real in walk.folders_of_trials.items()]
-    ranked = _ranked(sources, [*trees, *trials])
+    ranked, skipped = read_of(walk, {})
     logs = tuple(each for each in ranked if isinstance(each, Source))
     job_id, job_id_from = _job(path, walk, logs)
     return Capture(
@@ -150,10 +139,34 @@ def _directory(path: str) -> Capture:
     )
 
 
-def _ranked(sources: list[Source], trials: list[TrialTree | TrialTar]) -> list[Source | TrialTree | TrialTar]:
-    """All that is read, in order, each with its place in the order."""
-    ordered = sorted([*sources, *trials], key=lambda each: (_ORDER.index(_kind(each)), unpacked_name(each.relative)))
-    return [replace(each, rank=rank) for rank, each in enumerate(ordered)]
+def read_of(
+    walk: Walk, known: dict[str, Source | TrialTar | Unread]
+) -> tuple[list[Source | TrialTree | TrialTar], list[tuple[str, str]]]:
+    """All that is read of what a walk found, in order, each with its place in the order; and what is skipped, with why.
+    known remembers what files are by their paths, for the next walk."""
+    found: list[Source | TrialTree | TrialTar] = []
+    skipped = list(walk.skipped)
+    for relative, real in walk.files.items():
+        each = known.get(relative)
+        if each is None or (not isinstance(each, Unread) and each.path != real):
+            each = known[relative] = _read_as(relative, real)
+        if not isinstance(each, Unread):
+            found.append(each)
+        elif each.why:
+            skipped.append((relative, each.why))
+    found += [TrialTree(shown(relative), real) for relative, real in walk.folders_of_trials.items()]
+    found.sort(key=lambda each: (_ORDER.index(_kind(each)), unpacked_name(each.relative)))
+    return [replace(each, rank=rank) for rank, each in enumerate(found)], skipped
+
+
+def _read_as(relative: str, real: str) -> Source | TrialTar | Unread:
+    """What a file at this path of a capture is read as."""
+    name, home = shown(relative), home_of(relative)
+    if "/" not in relative and is_trial_archive(relative):
+        return TrialTar(name, real, Compression.GZ if relative.endswith(".tgz") else compression_of(relative))
+    if isinstance(home, SourceKind):
+        return Source(name, real, home, compression_of(relative), writer=writer_of(name))
+    return home
 
 
 def _kind(each: Source | TrialTree | TrialTar) -> SourceKind:

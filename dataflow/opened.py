@@ -57,7 +57,7 @@ def file_chunks(path: str, read_size: int) -> Iterator[bytes | Damage]:
 def _regular(path: str, fd: int, opened: os.stat_result, read_size: int) -> Iterator[bytes | Damage]:
     """A file stays open from one read to the next only while few do: thousands are merged at once, and a process may
     have no more than 256 open."""
-    at, now, keep = 0, opened, _HELD.take()
+    at, now, keep = 0, opened, HELD.take()
     try:
         while True:
             if fd < 0:
@@ -75,7 +75,7 @@ def _regular(path: str, fd: int, opened: os.stat_result, read_size: int) -> Iter
     finally:
         if fd >= 0:
             os.close(fd)
-        _HELD.give_back(keep)
+        HELD.give_back(keep)
     if not _same_file(now, opened) or not _still_there(path, now):
         yield Damage(f"replaced while it was read: the {at} bytes read are those of the earlier file")
     elif at < opened.st_size or now.st_size < at:
@@ -108,7 +108,8 @@ class _Held:
             self._free += taken
 
 
-_HELD = _Held()
+HELD = _Held()
+"""The files that this process holds open between two reads."""
 
 
 def _same_file(one: os.stat_result, other: os.stat_result) -> bool:

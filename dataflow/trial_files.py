@@ -85,12 +85,22 @@ def _of_folder(path: str, relative: str, inside_job: bool) -> Iterator[TrialFile
             yield job
         elif not entry.is_dir(follow_symlinks=False):
             continue
-        elif not inside_job and not _TRIAL.fullmatch(entry.name) and _holds_trials(entry.path):
+        elif not inside_job and not is_trial(entry.name) and _holds_trials(entry.path):
             yield from _of_folder(entry.path, source, inside_job=True)
         else:
-            trial = TrialFiles(shown(entry.name))
-            yield from _filled(trial, entry.path, source)
-            yield trial
+            yield from one_trial(entry.path, source)
+
+
+def one_trial(path: str, relative: str) -> Iterator[TrialFiles | Trouble]:
+    """What of the trial in this folder was not read, then the trial."""
+    trial = TrialFiles(relative.rsplit("/", 1)[-1])
+    yield from _filled(trial, path, relative)
+    yield trial
+
+
+def is_trial(name: str) -> bool:
+    """Whether a folder is a trial's by its name."""
+    return _TRIAL.fullmatch(name) is not None
 
 
 def _entries(path: str) -> list["os.DirEntry[str]"] | str:
@@ -104,7 +114,7 @@ def _entries(path: str) -> list["os.DirEntry[str]"] | str:
 
 def _holds_trials(path: str) -> bool:
     entries = _entries(path)
-    return not isinstance(entries, str) and any(_TRIAL.fullmatch(entry.name) for entry in entries if entry.is_dir())
+    return not isinstance(entries, str) and any(is_trial(entry.name) for entry in entries if entry.is_dir())
 
 
 def _filled(trial: TrialFiles, path: str, relative: str, inside: str = "") -> Iterator[Trouble]:
@@ -201,7 +211,7 @@ def place_in(member: str) -> tuple[str, str]:
     parts = [part for part in member.split("/") if part not in ("", ".")]
     if len(parts) > 1 and _ROOT.fullmatch(parts[0]):
         parts = parts[1:]
-    at = next((number for number, part in enumerate(parts[:2]) if _TRIAL.fullmatch(part)), 0)
+    at = next((number for number, part in enumerate(parts[:2]) if is_trial(part)), 0)
     if len(parts) < at + 2:
         return "", parts[-1] if parts else ""
     return parts[at], "/".join(parts[at + 1 :])

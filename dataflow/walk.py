@@ -2,21 +2,34 @@
 
 import os
 from collections import deque
+from collections.abc import Callable
 
 from dataflow.homes import HOMES, JOB_FILE, TRIALS_FOLDER
 from dataflow.opened import reason
 from dataflow.reads import unpacked_name
 
 
+def entries_of(path: str) -> "list[os.DirEntry[str]]":
+    """A folder's entries by name. Raises OSError."""
+    with os.scandir(path) as entries:
+        return sorted(entries, key=lambda entry: os.fsencode(entry.name))
+
+
+Entries = Callable[[str], "list[os.DirEntry[str]]"]
+"""Lists a folder, as entries_of does."""
+
+
 class Walk:
     """The files under the folders that are homes, after `run`. Paths are relative to the root, `/`-separated.
 
     files are what may be read, with the real path of each; folders_of_trials likewise. failures are what should be
-    readable and is not, skipped what is passed over on purpose; both as (relative path, why).
+    readable and is not, skipped what is passed over on purpose; both as (relative path, why). Whoever walks again and
+    again lists folders in a way that remembers what it listed.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, entries: Entries = entries_of) -> None:
         self.root = os.path.realpath(root)
+        self._entries = entries
         self.files: dict[str, str] = {}
         self.folders_of_trials: dict[str, str] = {}
         self.failures: list[tuple[str, str]] = []
@@ -25,11 +38,14 @@ class Walk:
         self._real: dict[str, str] = {}
         self._links: deque[str] = deque()
 
+    @property
+    def listed(self) -> set[str]:
+        """The real paths of the folders that were listed, the root among them."""
+        return {self.root, *self._folders}
+
     def run(self) -> "Walk":
         """Walks. Raises OSError where the root itself cannot be listed."""
-        with os.scandir(self.root) as entries:
-            found = sorted(entries, key=lambda entry: os.fsencode(entry.name))
-        for entry in found:
+        for entry in self._entries(self.root):
             if entry.is_dir(follow_symlinks=False):
                 self._folder(entry.name, entry.path)
             else:
@@ -56,8 +72,7 @@ class Walk:
             folder, path = waiting.pop()
             self._folders[path] = folder
             try:
-                with os.scandir(path) as entries:
-                    found = sorted(entries, key=lambda entry: os.fsencode(entry.name))
+                found = self._entries(path)
             except OSError as error:
                 self.failures.append((f"{folder}/", f"cannot be listed: {reason(error)}"))
                 continue
