@@ -119,7 +119,7 @@ class Reader:
                 self._conclude(joined, hints, out)
             if taken:
                 return
-            for patience_over in self._joiner.wait():
+            for patience_over in self._joiner.wait(line):
                 self._conclude(patience_over, [], out)
         if not hints:
             return

@@ -114,8 +114,17 @@ def throw(run: Run, rng: random.Random, at: float, said: Said) -> None:
         return
     text = _TAG.sub("", text)
     actors: list[Actor] = [run.entry, *run.policy, *run.engines, *run.coordinators]
+    if said.kind == "error":
+        _is_caught(run, at, rng.choice(actors), text)
+        return
     if rng.random() < 0.2:
         for line in text.split("\n"):
             run.supervisor(at, rng.randrange(4), line)
         return
     run.say(at, rng.choice(actors), text, rng.choice(("out", "err")), echo=rng.random() < 0.8)
+
+
+def _is_caught(run: Run, at: float, actor: Actor, text: str) -> None:
+    """An error as code prints it that goes on: a word of its own before it, which also dates it."""
+    run.log(at, actor, "skyrl_train.utils.retry:attempt:51", "attempt 1 failed, trying again:", "WARNING")
+    run.say(at + 0.01, actor, text)
