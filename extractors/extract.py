@@ -108,7 +108,7 @@ class Reader:
             self._header(place.raw)
             return
         if "\r" in place.raw and place.raw.rstrip("\r").count("\r"):
-            self._frames(place, hints, out)
+            self._frames(place, hints, data, start, out)
             return
         line = self._unwrap(place.raw, data, start)
         if line.logger.startswith(CONTENT_LOGGERS):
@@ -168,12 +168,12 @@ class Reader:
         actor = raw.split(":", 2)[2].strip()
         self.unwrapper.rebase(Origin(base.task, base.attempt, actor, base.pid, base.host, base.rank))
 
-    def _frames(self, place: Place, hints: list[int], out: list[Observation]) -> None:
+    def _frames(self, place: Place, hints: list[int], data: bytes, start: int, out: list[Observation]) -> None:
         """Redrawn frames in one physical line: the newest frame that each pattern can read counts."""
         frames = [frame for frame in place.raw.split("\r") if without_ansi(frame).strip()]
         if not frames:
             return
-        first = self.unwrapper.unwrap(frames[0])
+        first = self._unwrap(frames[0], data, start)
         if first.logger.startswith(CONTENT_LOGGERS):
             return
         asked = set(hints)

@@ -58,6 +58,12 @@ class FreshnessView(msgspec.Struct, frozen=True):
     step: Evidence | None = None
     step_us: int | None = None
 
+    @property
+    def known_us(self) -> int | None:
+        """When the newest progress was, if a clock says so: a file whose lines have no time is placed by its neighbours
+        in the stream, which is no measure of a silence."""
+        return None if self.progress is None or self.progress.at_us is None else self.progress_us
+
 
 class FreshnessTracker(ShowingTracker):
     """Newest progress, newest bring-up signal, steps done.

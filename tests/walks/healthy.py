@@ -17,8 +17,9 @@ def lays(seed: int, folder: Path) -> Walk:
     walk = begins(seed)
     walk.comes_up()
     walk.takes(walk.rng.randrange(2, 7))
-    _beside(walk)
-    if walk.rng.random() < 0.25:
+    dying = walk.rng.random() < 0.25
+    _beside(walk, spare=3 if dying else 2)
+    if dying:
         _dies_and_recovers(walk)
     if walk.rng.random() < 0.3:
         distortions.delays(walk.run, walk.rng)
@@ -29,12 +30,12 @@ def lays(seed: int, folder: Path) -> Walk:
     return walk
 
 
-def _beside(walk: Walk) -> None:
+def _beside(walk: Walk, spare: int) -> None:
     """All that goes on beside the work of the newest attempt."""
     first, end = walk.steps[0][0], walk.at
     walk.watched(walk.since + walk.rng.uniform(10, 60), end)
     walk.hears((*noise.benign(), *noise.lookalikes()), NOISE, walk.since + 60, end)
-    walk.stumbles(ERRORS)
+    walk.stumbles(ERRORS, spare)
     walk.rolls_out(first, end, walk.rng.randrange(1, 8))
     if walk.rng.random() < 0.5:
         walk.dumps(first, end)
@@ -45,7 +46,7 @@ def _beside(walk: Walk) -> None:
 def _dies_and_recovers(walk: Walk) -> None:
     """One death or two of different kinds at a random time, each with a new attempt that goes past it."""
     for death in walk.rng.sample(DEATHS, walk.rng.choice((1, 1, 2))):
-        walk.cut(walk.rng.uniform(walk.steps[0][0] + 5, walk.at))
+        walk.cut(walk.rng.uniform(walk.steps[-1 if len(walk.steps) > 3 else 0][0] + 5, walk.at))
         over = death(walk, walk.at)
         gap = walk.rng.uniform(30, 400)
         walk.place.state(walk.run, over + 20, "pending")
@@ -53,7 +54,7 @@ def _dies_and_recovers(walk: Walk) -> None:
         walk.run.cast(walk.run.attempt + 1)
         walk.comes_up()
         walk.takes(walk.rng.randrange(2, 4))
-        _beside(walk)
+        _beside(walk, spare=3)
 
 
 def _code_breaks(walk: Walk, at: float) -> float:

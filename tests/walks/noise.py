@@ -79,7 +79,7 @@ def errors() -> tuple[Said, ...]:
 @cache
 def of_a_living_run() -> tuple[Said, ...]:
     """The benign lines and look-alikes that do not say that something shuts down."""
-    closing = {name for name in map(lambda said: said.pattern, benign()) if _closes(CATALOGUE.by_name[name])}
+    closing = {name for name in (said.pattern for said in benign()) if _closes(CATALOGUE.by_name[name])}
     return tuple(said for said in (*benign(), *lookalikes()) if said.pattern not in closing)
 
 

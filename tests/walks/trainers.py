@@ -17,13 +17,16 @@ Step = Callable[[Run, random.Random, float, int, int, Pace], float]
 
 @dataclass(frozen=True, slots=True)
 class Trainer:
-    """timed: its phases are told by timers. agentic: it has trials. mode is job.toml's."""
+    """timed: its phases are told by timers. agentic: it has trials. mode is job.toml's. bar is the title of the bar
+    that it draws before its first step; silent, that it shows nothing then."""
 
     name: str
     step: Step
     mode: str = "agentic"
     timed: bool = False
     ours: bool = True
+    bar: str = ""
+    silent: bool = False
 
     @property
     def agentic(self) -> bool:
@@ -167,9 +170,9 @@ TRAINERS = (
     Trainer("sync", _sync, timed=True),
     Trainer("standard", _sync, mode="standard", timed=True),
     Trainer("unified", _unified),
-    Trainer("verl", _verl, mode="standard", ours=False),
-    Trainer("OpenRLHF", _openrlhf, mode="standard", ours=False),
-    Trainer("TRL", _trl, mode="standard", ours=False),
+    Trainer("verl", _verl, mode="standard", ours=False, bar="Training Progress"),
+    Trainer("OpenRLHF", _openrlhf, mode="standard", ours=False, bar="Episode [1/1]"),
+    Trainer("TRL", _trl, mode="standard", ours=False, silent=True),
 )
 
 

@@ -11,7 +11,7 @@ from tests.captures.writing.engines import Load, report
 from tests.captures.writing.run import Run
 from tests.captures.writing.trials import Failure, trial
 from tests.walks import noise
-from tests.walks.pace import pace
+from tests.walks.pace import LONG, pace
 from tests.walks.places import PLACES, Place, facts_of
 from tests.walks.trainers import TRAINERS, Trainer, evaluates, saves
 
@@ -69,6 +69,8 @@ class Walk:
             words = f"INFO {stamp} [default_loader.py:308] Loading weights took 41.20 seconds"
             self.run.say(began + took + engine.rank / 9, engine, words, "out")
         self.at = began + took + 60
+        if self.trainer.bar:
+            self.run.say(self.at, self.run.entry, writing.tqdm(self.trainer.bar, 0, PLAN, 0.0))
 
     def takes(self, count: int) -> None:
         """So many steps, with an evaluation or a checkpoint between them now and then."""
@@ -83,7 +85,9 @@ class Walk:
                 self.at = evaluates(self.run, self.rng, self.at)
 
     def _pace(self) -> writing.Pace:
-        return pace(self.rng, first=not self.steps)
+        """A trainer that does not show its first step's begin may not take long for it."""
+        first = not self.steps
+        return pace(self.rng, first, 0.0 if first and self.trainer.silent else LONG)
 
     # --- beside the work
     def watched(self, start: float, end: float, flaky: float = 0.05) -> None:
@@ -147,10 +151,10 @@ class Walk:
         for said in noise.share(pool, self._turn, count):
             noise.throw(self.run, self.rng, self.rng.uniform(start, end), said)
 
-    def stumbles(self, count: int) -> None:
+    def stumbles(self, count: int, spare: int = 2) -> None:
         """This seed's share of the errors that a run survives, each a few minutes at most before a step is banked, and
-        two steps more after it."""
-        ends = [ended for _, ended in self.steps[:-2]]
+        so many steps more after it."""
+        ends = [ended for _, ended in self.steps[:-spare]]
         for said in noise.share(noise.errors(), self._turn, count if ends else 0):
             at = self.rng.choice(ends) - self.rng.uniform(12, 200)
             noise.throw(self.run, self.rng, max(at, self.steps[0][0]), said)
