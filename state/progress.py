@@ -52,10 +52,17 @@ ECHO_SECONDS = 2.0
 """The same line's own times in two homes differ by less: prefixes are cut to whole seconds."""
 
 
+HEARD_WITHIN = 2.0
+"""The transport's clock is cut to whole seconds."""
+
+
 def own_us(observation: Observation) -> int:
-    """The line's own time, or the effective one where it has none."""
+    """The line's own time, or the effective one where it has none, or where its own lies after it: no line is heard
+    before it is said, so that the clock which wrote it runs ahead."""
     own = observation.evidence.at_us
-    return observation.at_us if own is None else own
+    if own is None or own > observation.at_us + HEARD_WITHIN * SECOND_US:
+        return observation.at_us
+    return own
 
 
 class Bar(msgspec.Struct):
