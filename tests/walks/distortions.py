@@ -75,19 +75,19 @@ def torn(files: Files, rng: random.Random) -> Files:
     }
 
 
-def with_holes(files: Files, rng: random.Random) -> Files:
-    """Without what was not pulled or not asked for."""
-    gone = [lost for _, often, lost in HOLES if rng.random() < often]
+def with_holes(files: Files, rng: random.Random, dated: bool) -> Files:
+    """Without what was not pulled or not asked for. A trainer whose own lines have no time keeps its transport's."""
+    gone = [lost for name, often, lost in HOLES if rng.random() < often and (dated or name != "no aggregated log")]
     return {path: body for path, body in files.items() if not any(lost(path) for lost in gone)}
 
 
-def laid_out(files: Files, rng: random.Random) -> Files:
+def laid_out(files: Files, rng: random.Random, dated: bool = True) -> Files:
     """Each of the above now and then; packed now and then."""
     if rng.random() < 0.25:
         files = said_twice(files, rng)
     if rng.random() < 0.15:
         files = torn(files, rng)
-    files = with_holes(files, rng)
+    files = with_holes(files, rng, dated)
     if rng.random() < 0.2:
         files = (disk.gzipped if rng.random() < 0.5 else disk.zstd)(files)
     return dict(files)

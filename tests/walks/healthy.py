@@ -26,7 +26,7 @@ def lays(seed: int, folder: Path) -> Walk:
     if walk.rng.random() < 0.2:
         distortions.skews(walk.run, walk.rng)
     files = walk.place.files(walk.run, walk.facts)
-    disk.write(folder, distortions.laid_out(files, walk.rng))
+    disk.write(folder, distortions.laid_out(files, walk.rng, walk.trainer.ours))
     return walk
 
 

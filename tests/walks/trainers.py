@@ -4,13 +4,15 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from state.policy import Stage
+from state.policy import STAGE_FLOORS, Stage
 from tests.captures.writing import trainer
 from tests.captures.writing.engines import Load, busy, report, serve
 from tests.captures.writing.run import Run
 from tests.captures.writing.trainer import LOOP, Pace, finished, phase, started, tqdm
 from tests.walks.pace import part
 
+UNTOLD_MOST = 0.9 * STAGE_FLOORS[Stage.TRAINING]
+"""A step of which no line tells may take what its longest part may."""
 Step = Callable[[Run, random.Random, float, int, int, Pace], float]
 """Writes a step that begins at a time, with its number and the plan's total; gives its end."""
 
@@ -125,7 +127,7 @@ def _quietly(run: Run, rng: random.Random, at: float, pace: Pace) -> float:
     for turn in range(max(1, int(pace.wait // 60))):
         for engine in run.engines:
             report(run, at + 60 * turn + engine.rank / 7, engine, load())
-    return at + pace.wait + pace.forward + pace.train + pace.sync
+    return at + min(pace.wait + pace.forward + pace.train + pace.sync, UNTOLD_MOST)
 
 
 def _verl(run: Run, rng: random.Random, at: float, number: int, of: int, pace: Pace) -> float:

@@ -34,7 +34,8 @@ PASSED_THROUGH = Failure(
 @dataclass
 class Walk:
     """A run on its way. at is where its timeline stands, in seconds; steps are the (begin, end) of the taken steps of
-    the current attempt, done the newest step's number."""
+    the current attempt, done the newest step's number; long is how
+    often a part of a step takes nearly all that it may."""
 
     seed: int
     trainer: Trainer
@@ -47,6 +48,7 @@ class Walk:
     done: int = 0
     steps: list[tuple[float, float]] = field(default_factory=list)
     since: float = 0.0
+    long: float = LONG
 
     def comes_up(self) -> None:
         """From the pods' first line to the first step."""
@@ -79,15 +81,15 @@ class Walk:
             began = self.at
             self.at = self.trainer.step(self.run, self.rng, began, self.done, PLAN, self._pace())
             self.steps.append((began, self.at))
-            if self.trainer.timed and self.rng.random() < 0.2:
+            if self.trainer.timed and self.long and self.rng.random() < 0.2:
                 self.at = saves(self.run, self.rng, self.at, self.done)
-            if self.trainer.timed and self.rng.random() < 0.1:
+            if self.trainer.timed and self.long and self.rng.random() < 0.1:
                 self.at = evaluates(self.run, self.rng, self.at)
 
     def _pace(self) -> writing.Pace:
         """A trainer that does not show its first step's begin may not take long for it."""
         first = not self.steps
-        return pace(self.rng, first, 0.0 if first and self.trainer.silent else LONG)
+        return pace(self.rng, first, 0.0 if first and self.trainer.silent else self.long)
 
     # --- beside the work
     def watched(self, start: float, end: float, flaky: float = 0.05) -> None:
