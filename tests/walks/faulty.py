@@ -45,6 +45,7 @@ def lays(seed: int, folder: Path) -> tuple[Walk, Told]:
     walk.long = 0.0
     walk.comes_up()
     walk.takes(walk.rng.randrange(4, 6))
+    walk.keeps_its_words()
     first, end = walk.steps[0][0], walk.at
     walk.stumbles(ERRORS, spare=3)
     walk.rolls_out(first, end, 3)

@@ -56,8 +56,8 @@ def _of(walk: Walk, stage: Stage, name: str, longest: dict[str, float]) -> float
 
 
 def _said(walk: Walk) -> list[tuple[float, str]]:
-    """The lines of the trainer and of the policy ranks, in time."""
+    """What the trainer and the policy ranks said of their work up to now, in time."""
     run = walk.run
     actors = [run.entry, *run.policy]
-    files = [run.actor_files[run.worker_file(actor, stream)] for actor in actors for stream in ("err", "out")]
-    return sorted((at, text) for file in files for at, _, text in file)
+    files = [walk.spoken.get(run.worker_file(actor, stream), []) for actor in actors for stream in ("err", "out")]
+    return sorted((at, text) for file in files for at, _, text in file if at <= walk.at)

@@ -35,7 +35,7 @@ PASSED_THROUGH = Failure(
 class Walk:
     """A run on its way. at is where its timeline stands, in seconds; steps are the (begin, end) of the taken steps of
     the current attempt, done the newest step's number; long is how
-    often a part of a step takes nearly all that it may."""
+    often a part of a step takes nearly all that it may; spoken the actors' files without any noise, once they are kept."""
 
     seed: int
     trainer: Trainer
@@ -49,6 +49,7 @@ class Walk:
     steps: list[tuple[float, float]] = field(default_factory=list)
     since: float = 0.0
     long: float = LONG
+    spoken: dict[str, list[tuple[float, int, str]]] = field(default_factory=dict)
 
     def comes_up(self) -> None:
         """From the pods' first line to the first step."""
@@ -90,6 +91,10 @@ class Walk:
         """A trainer that does not show its first step's begin may not take long for it."""
         first = not self.steps
         return pace(self.rng, first, 0.0 if first and self.trainer.silent else self.long)
+
+    def keeps_its_words(self) -> None:
+        """What was said so far is what an oracle reckons with."""
+        self.spoken = {path: list(said) for path, said in self.run.actor_files.items()}
 
     # --- beside the work
     def watched(self, start: float, end: float, flaky: float = 0.05) -> None:
