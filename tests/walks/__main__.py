@@ -1,4 +1,4 @@
-"""`python -m tests.walks healthy|faulty SEED [FOLDER]`: lays a seed's capture and says what is wrong with its verdicts."""
+"""`python -m tests.walks healthy|faulty SEED [FOLDER]`: lays a seed's capture, says what is wrong with its verdicts."""
 
 import sys
 from pathlib import Path

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.captures.writing import disk
 from tests.walks import distortions, noise
-from tests.walks.injected import ANYWHERE, BUFFERED, FAULTS, TIMED, Inject, Told
+from tests.walks.injected import ANYWHERE, BUFFERED, FAULTS, TIMED, Inject, Told, crashes_again
 from tests.walks.trainers import FULLY_ASYNC, TRAINERS
 from tests.walks.walk import Walk, begins
 
@@ -35,7 +35,11 @@ def lays(seed: int, folder: Path) -> tuple[Walk, Told]:
     trainers = _OURS if inject in ANYWHERE else _TIMED if inject in TIMED else (FULLY_ASYNC,)
     trainer = trainers[seed // len(FAULTS) % len(trainers)]
     walk = begins(
-        seed, (trainer,), places=("iris",) if inject in TIMED or inject in BUFFERED else ("iris", "slurm", "kubernetes")
+        seed,
+        (trainer,),
+        places=("iris",)
+        if inject in TIMED or inject in BUFFERED or inject is crashes_again
+        else ("iris", "slurm", "kubernetes"),
     )
     walk.facts.setdefault(
         "mesh", {"policy": [walk.run.pod(0), walk.run.pod(1)], "engine": [walk.run.pod(2), walk.run.pod(3)]}
@@ -54,8 +58,6 @@ def lays(seed: int, folder: Path) -> tuple[Walk, Told]:
     if walk.rng.random() < 0.3:
         distortions.delays(walk.run, walk.rng, 15.0)
     files = walk.place.files(walk.run, walk.facts)
-    if walk.rng.random() < 0.2:
-        files = distortions.said_twice(files, walk.rng)
     if walk.rng.random() < 0.2:
         files = dict(disk.gzipped(files))
     disk.write(folder, files)

@@ -35,7 +35,8 @@ def _beside(walk: Walk, spare: int) -> None:
     first, end = walk.steps[0][0], walk.at
     walk.watched(walk.since + walk.rng.uniform(10, 60), end)
     walk.hears((*noise.benign(), *noise.lookalikes()), NOISE, walk.since + 60, end)
-    walk.stumbles(ERRORS, spare)
+    if walk.trainer.ours:
+        walk.stumbles(ERRORS, spare)
     walk.rolls_out(first, end, walk.rng.randrange(1, 8))
     if walk.rng.random() < 0.5:
         walk.dumps(first, end)

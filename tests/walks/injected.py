@@ -208,7 +208,7 @@ def crashes_again(walk: Walk) -> Told:
     second = 0.0
     for size in (512, 448):
         walk.watched(walk.since + 30, walk.at, flaky=0.0)
-        walk.cut(walk.rng.uniform(walk.steps[0][0] + 5, walk.at))
+        walk.cut(walk.rng.uniform(walk.steps[-1][0] + 5, walk.at))
         second = walk.at + 1
         message = f"ValueError: expert map covers {size} of 576 sequences"
         deaths.train_loop_fails(walk.run, second, walk.done, message, frames)

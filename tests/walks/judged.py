@@ -14,7 +14,7 @@ from tests.walks.walk import Walk
 
 Json = dict[str, Any]
 SAMPLED = 25
-"""Every so many-th seed is read by bytewax too, and its records are held to the contract and their quotes to the files."""
+"""Every so many-th seed is read by bytewax too, its records are held to the contract, their quotes to the files."""
 
 
 def records_of(seed: int, folder: Path) -> list[Json]:

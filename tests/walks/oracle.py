@@ -13,8 +13,14 @@ _PROGRESS = re.compile(
 
 
 def newest_progress(walk: Walk) -> float:
-    """When the trainer last moved, in seconds of the run."""
-    return max(at for at, text in _said(walk) if _PROGRESS.search(text))
+    """When the trainer last moved, in seconds of the run. The first line of a buffer shows no rise yet."""
+    newest, waits = 0.0, False
+    for at, text in _said(walk):
+        first, waits = waits and "Buffer Progress" in text, waits and "Buffer Progress" not in text
+        waits = waits or "Started: 'wait_for_generation_buffer'" in text
+        if _PROGRESS.search(text) and not first:
+            newest = max(newest, at)
+    return newest
 
 
 def allowance(walk: Walk) -> float:

@@ -34,8 +34,9 @@ PASSED_THROUGH = Failure(
 @dataclass
 class Walk:
     """A run on its way. at is where its timeline stands, in seconds; steps are the (begin, end) of the taken steps of
-    the current attempt, done the newest step's number; long is how
-    often a part of a step takes nearly all that it may; spoken the actors' files without any noise, once they are kept."""
+    the current attempt, done the newest step's number; long is how often a part of a step takes nearly all that it may;
+    spoken the actors' files without any noise, once they are kept.
+    """
 
     seed: int
     trainer: Trainer
