@@ -108,9 +108,9 @@ class Reader:
             self._header(place.raw)
             return
         if "\r" in place.raw and place.raw.rstrip("\r").count("\r"):
-            self._frames(place, hints, out)
+            self._frames(place, hints, lines, out)
             return
-        line = self._unwrap(place, lines)
+        line = self._unwrap(place.raw, place.offset, lines)
         if line.logger.startswith(CONTENT_LOGGERS):
             return
         if self._joiner.open:
@@ -119,7 +119,7 @@ class Reader:
                 self._conclude(joined, hints, out)
             if taken:
                 return
-            for patience_over in self._joiner.wait():
+            for patience_over in self._joiner.wait(line):
                 self._conclude(patience_over, [], out)
         if not hints:
             return
@@ -148,15 +148,15 @@ class Reader:
             if wanted and not inner.logger.startswith(CONTENT_LOGGERS):
                 self._ask(inner, place, wanted, out)
 
-    def _unwrap(self, place: Place, lines: Lines) -> Line:
-        """The line without its prefixes. One without a time has that of the nearest line before it, which is looked for
-        from where an earlier line looked last."""
-        line = self.unwrapper.unwrap(place.raw)
-        looked, self._looked = self._looked, place.offset
+    def _unwrap(self, raw: str, offset: int, lines: Lines) -> Line:
+        """The line at an offset without its prefixes. One without a time has that of the nearest line before it, which
+        is looked for from where an earlier line looked last."""
+        line = self.unwrapper.unwrap(raw)
+        looked, self._looked = self._looked, offset
         if line.at_us is not None:
             return line
         clock = self.unwrapper.clock
-        for earlier in reversed(lines.behind(looked, place.offset - lines.block.offset)):
+        for earlier in reversed(lines.behind(looked, offset - lines.block.offset)):
             if earlier[:1] in _DATED and self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None:
                 break
         return msgspec.structs.replace(line, at_us=clock.newest_us)
@@ -167,12 +167,12 @@ class Reader:
         actor = raw.split(":", 2)[2].strip()
         self.unwrapper.rebase(Origin(base.task, base.attempt, actor, base.pid, base.host, base.rank))
 
-    def _frames(self, place: Place, hints: list[int], out: list[Observation]) -> None:
+    def _frames(self, place: Place, hints: list[int], lines: Lines, out: list[Observation]) -> None:
         """Redrawn frames in one physical line: the newest frame that each pattern can read counts."""
         frames = [frame for frame in place.raw.split("\r") if without_ansi(frame).strip()]
         if not frames:
             return
-        first = self.unwrapper.unwrap(frames[0])
+        first = self._unwrap(frames[0], place.offset, lines)
         if first.logger.startswith(CONTENT_LOGGERS):
             return
         asked = set(hints)

@@ -21,6 +21,9 @@ JOIN_BYTES = 262_144
 CONTENT_LINES = 20_000
 PATIENCE_LINES = 2_000
 """Foreign lines that an open join outlives; after that its own next line is not coming."""
+PATIENCE_US = 60_000_000
+"""Nor does it come when its stream has been silent for a minute: what is said then is another message, and must neither
+date this one nor be quoted for it."""
 HELD_CHARACTERS = 8_388_608
 """What all open joins may hold together; real ones hold kilobytes."""
 
@@ -152,7 +155,8 @@ class Joiner:
             return False, None
         if join.over:
             return self._chained(line, place, join), None
-        if join.shape is not Shape.DICT and len(join.texts) > 1 and is_traceback_header(line.text):
+        another = join.shape is not Shape.DICT and len(join.texts) > 1 and is_traceback_header(line.text)
+        if another or _too_late(join, line):
             return False, self._close(key, join, torn=True)
         join.texts.append(line.text)
         join.size += len(line.text)
@@ -205,13 +209,14 @@ class Joiner:
             return False
         return True
 
-    def wait(self) -> list[Joined]:
+    def wait(self, line: Line) -> list[Joined]:
         """A foreign line passed; gives the joins whose patience is over, and the oldest while too much is held."""
         self.passed += 1
         over = []
         while self.open:
             key, oldest = next(iter(self.open.items()))
-            if self.passed - oldest.since <= PATIENCE_LINES and self.held <= HELD_CHARACTERS:
+            patient = self.passed - oldest.since <= PATIENCE_LINES and not _too_late(oldest, line)
+            if patient and self.held <= HELD_CHARACTERS:
                 break
             over.append(self._close(key, oldest, torn=True))
         return [joined for joined in over if joined.shape not in _UNREAD]
@@ -224,6 +229,14 @@ class Joiner:
     def _close(self, key: tuple[Origin, str], join: Join, torn: bool) -> Joined:
         self._forget(key)
         return Joined(join.shape, join.text, join.first, join.place, torn)
+
+
+def _too_late(join: Join, line: Line) -> bool:
+    """Whether a line comes so long after a message's beginning that it is none of it. Content has no such end."""
+    first_us = join.first.at_us
+    if join.shape is Shape.CONTENT or first_us is None or line.at_us is None:
+        return False
+    return line.at_us - first_us > PATIENCE_US
 
 
 def is_traceback_header(text: str) -> bool:

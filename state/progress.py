@@ -52,25 +52,49 @@ ECHO_SECONDS = 2.0
 """The same line's own times in two homes differ by less: prefixes are cut to whole seconds."""
 
 
+HEARD_WITHIN = 2.0
+"""The transport's clock is cut to whole seconds."""
+
+
 def own_us(observation: Observation) -> int:
-    """The line's own time, or the effective one where it has none."""
+    """The line's own time, or the effective one where it has none, or where its own lies after it: no line is heard
+    before it is said, so that the clock which wrote it runs ahead."""
     own = observation.evidence.at_us
-    return observation.at_us if own is None else own
+    if own is None or own > observation.at_us + HEARD_WITHIN * SECOND_US:
+        return observation.at_us
+    return own
 
 
 class Bar(msgspec.Struct):
-    """The newest count of a progress bar, by its lines' own time."""
+    """The newest count of a progress bar, by its lines' own time.
+
+    source is the file whose line moved it, empty when none did or its copy was heard in another file too: bars wear no
+    clock, so that the copy in an actor's file is read as early as its last dated line, long before it was drawn.
+    """
 
     count: int
     own_us: int
+    source: str = ""
 
-    def rises(self, count: int, at_us: int) -> bool:
-        """Folds a line of the bar; true when the count has risen. An older line (a late copy) says nothing."""
-        return self._newer(at_us) and self._turns(count, at_us) > 0
+    def rises(self, count: int, at_us: int, source: str = "") -> bool:
+        """Folds a line of the bar; true when the count has risen, or when this is the first copy in another file of
+        the line by which it did. An older line (a late copy) says nothing."""
+        return self._newer(at_us) and self._told(count, at_us, source, redrawn=False)
 
-    def moves(self, count: int, at_us: int) -> bool:
+    def moves(self, count: int, at_us: int, source: str = "") -> bool:
         """The same for a bar that is drawn anew for each round: a lower count is a new bar, and progress."""
-        return self._newer(at_us) and self._turns(count, at_us) != 0
+        return self._newer(at_us) and self._told(count, at_us, source, redrawn=True)
+
+    def _told(self, count: int, at_us: int, source: str, redrawn: bool) -> bool:
+        later = at_us - self.own_us > ECHO_SECONDS * SECOND_US
+        risen = self._turns(count, at_us)
+        if risen > 0 or (redrawn and risen < 0):
+            self.source = source
+            return True
+        copied = risen == 0 and self.source not in ("", source)
+        if copied or risen < 0:
+            self.source = ""
+        return copied and later
 
     def _newer(self, at_us: int) -> bool:
         return at_us >= self.own_us

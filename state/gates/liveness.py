@@ -4,6 +4,7 @@ Rules 1 to 4 stand in endings.py; what a stall is, in stall.py.
 """
 
 from extractors.polls import JobState
+from extractors.record import Evidence
 from state.case import Case
 from state.causality import is_engine, is_policy
 from state.gate import Gap, Gate, Ruling, failed, passed, unjudged
@@ -23,6 +24,7 @@ from state.gates.liveness_words import (
 from state.gates.stall import (
     ended_long_enough,
     frozen_policy,
+    is_asked_after,
     is_stale,
     left_behind_words,
     signature,
@@ -40,7 +42,11 @@ def trainer_record_unread(case: Case) -> Ruling | None:
     """Needs the authoritative state poll and the newest phase-timer or step line with its time."""
     seen, fresh = case.scheduler, case.freshness
     told = (case.phases.newest, fresh.progress, fresh.bring_up)
-    if seen.job_state is not JobState.RUNNING or any(line is not None for line in told):
+    if seen.job_state is not JobState.RUNNING:
+        return None
+    if fresh.progress is not None and fresh.known_us is None:
+        return _undated(case, fresh.progress)
+    if any(line is not None for line in told):
         return None
     homes = (*AGGREGATED, *ACTORS)
     read = any(case.coverage.was_read(kind) for kind in homes)
@@ -50,6 +56,15 @@ def trainer_record_unread(case: Case) -> Ruling | None:
     searched = [case.coverage.absence(kind, "a bring-up, phase-timer or step line") for kind in homes]
     gap = Gap("the newest phase-timer or step line", why)
     return unjudged("INCOMPLETE", reason, gap, evidence=present(seen.state_evidence, *searched))
+
+
+def _undated(case: Case, progress: Evidence) -> Ruling:
+    reason = (
+        f"The state poll of {clock(case.scheduler.state_us)} says running, but the newest line of the trainer's "
+        f"progress has no time, nor has any line before it in {progress.source}"
+    )
+    gap = Gap("the time of the newest phase-timer or step line", "no clock stands in the file that holds it")
+    return unjudged("INCOMPLETE", reason, gap, evidence=present(case.scheduler.state_evidence, progress))
 
 
 def logs_not_pulled(case: Case) -> Ruling | None:
@@ -68,7 +83,7 @@ def wedged(case: Case) -> Ruling | None:
     """Running, stale, and a hang signature, restarts not moving, no progress after it on any node; needs live stacks
     captured during the stall, except behind an abort that ended a policy process (15 min without progress)."""
     sign = signature(case)
-    if case.scheduler.job_state is not JobState.RUNNING or sign is None:
+    if case.scheduler.job_state is not JobState.RUNNING or sign is None or not is_asked_after(case, sign):
         return None
     if ended_long_enough(case, sign):
         reason = (

@@ -116,7 +116,9 @@ def _fatal(case: Case, event: FaultEvent) -> tuple[str, tuple[Evidence, ...]] | 
 
 
 def _no_progress_since(case: Case, event: FaultEvent) -> tuple[str, tuple[Evidence, ...]] | None:
-    progress_us = case.freshness.progress_us or case.freshness.bring_up_us
+    if case.freshness.progress is not None and case.freshness.known_us is None:
+        return None
+    progress_us = case.freshness.known_us or case.freshness.bring_up_us
     if progress_us is not None and progress_us > event.own_us + AFTER_SECONDS * SECOND_US:
         return None
     engine = next((engine for engine in case.engines.engines if engine.pid == event.origin.pid and engine.pid), None)

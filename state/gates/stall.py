@@ -32,8 +32,10 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A sign that processes hang. says completes «because of …»; ended tells that it ended a policy process."""
+    """A sign that processes hang, of the time at_us. says completes «because of …»; ended tells that it ended a policy
+    process."""
 
+    at_us: int
     says: str
     fix: str
     evidence: tuple[Evidence, ...]
@@ -88,7 +90,7 @@ def _told_by(case: Case, event: FaultEvent, ended: bool) -> Signature:
         says += f"; it began with {title} at {clock(first.own_us)}"
     fix = CAUSES[first.fault.cause].fix if first.fault.cause in CAUSES else known.fix
     evidence = tuple(dict.fromkeys((*first.sources[:2], *event.sources[:1])))
-    return Signature(says, fix, evidence, ended)
+    return Signature(event.own_us, says, fix, evidence, ended)
 
 
 def _half_built_signature(case: Case) -> Signature | None:
@@ -97,7 +99,7 @@ def _half_built_signature(case: Case) -> Signature | None:
         return None
     who = ranks(built.unfinished or built.absent)
     fix = f"look at {who} of that group: log and stacks from {clock(built.at_us)} on"
-    return Signature(half_built_words(built), fix, (built.evidence,), False)
+    return Signature(built.at_us, half_built_words(built), fix, (built.evidence,), False)
 
 
 def half_built(case: Case) -> Communicator | None:
@@ -140,6 +142,12 @@ def half_built_words(built: Communicator) -> str:
     if built.absent:
         told.append(f"{ranks(built.absent)} never began")
     return f"a communicator left half-built ({'; '.join(told)})"
+
+
+def is_asked_after(case: Case, sign: Signature) -> bool:
+    """Whether the scheduler was asked since the signature, and still says what it said: a job whose processes ended may
+    be restarting already, which only its next state shows."""
+    return case.scheduler.state_us is not None and case.scheduler.state_us >= sign.at_us
 
 
 def ended_long_enough(case: Case, sign: Signature) -> bool:

@@ -14,7 +14,7 @@ def idle_training(case: Case) -> Ruling | None:
     allowance, with live stacks in which they stand still (else ERROR `UNMEASURED`)."""
     if case.phases.stage is not Stage.TRAINING or not _all_idle(case):
         return None
-    since_us = case.freshness.progress_us
+    since_us = case.freshness.known_us
     allowance = case.phases.allowance_seconds
     if since_us is None or case.seconds_since(since_us) <= allowance:
         return None

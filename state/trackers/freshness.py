@@ -58,6 +58,12 @@ class FreshnessView(msgspec.Struct, frozen=True):
     step: Evidence | None = None
     step_us: int | None = None
 
+    @property
+    def known_us(self) -> int | None:
+        """When the newest progress was, if a clock says so: a file whose lines have no time is placed by its neighbours
+        in the stream, which is no measure of a silence."""
+        return None if self.progress is None or self.progress.at_us is None else self.progress_us
+
 
 class FreshnessTracker(ShowingTracker):
     """Newest progress, newest bring-up signal, steps done.
@@ -89,12 +95,12 @@ class FreshnessTracker(ShowingTracker):
         self.shown = None
 
     def _risen(self, observation: Observation, name: str, count: int, *, redrawn: bool = False) -> None:
-        at_us, bar = own_us(observation), self.bars.get(name)
+        at_us, source, bar = own_us(observation), observation.evidence.source, self.bars.get(name)
         if bar is None:
-            self.bars[name] = Bar(count, at_us)
+            self.bars[name] = Bar(count, at_us, source if redrawn else "")
             moved = redrawn
         else:
-            moved = bar.moves(count, at_us) if redrawn else bar.rises(count, at_us)
+            moved = bar.moves(count, at_us, source) if redrawn else bar.rises(count, at_us, source)
         if moved:
             self._moved(observation)
 

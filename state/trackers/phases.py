@@ -27,14 +27,15 @@ from extractors.trainer import (
     PolicyProgress,
     RolloutBatch,
     StepCompleted,
+    StepProgress,
     TrainingDone,
     WeightsUpdated,
 )
-from state.policy import CADENCE_FACTOR, PHASE_STAGES, SECOND_US, STAGE_FLOORS, UNSEEN_PHASE_FACTOR, Stage
+from state.cadence import WHOLE_STEP, Turns, allowance
+from state.policy import PHASE_STAGES, SECOND_US, Stage
 from state.progress import Echoes, own_us
 from state.tracker import AttemptStarted, ShowingTracker
 from state.trackers.facts import JobDeclared
-from state.wording import span
 
 OPEN_KEPT = 32
 NAMES_KEPT = 128
@@ -49,6 +50,7 @@ INTERLEAVED = "generate"
 
 _INSIDE: dict[type, Stage] = {
     BufferProgress: Stage.GENERATION,
+    StepProgress: Stage.GENERATION,
     PolicyProgress: Stage.TRAINING,
     ForwardEntered: Stage.TRAINING,
     EvaluationProgress: Stage.EVALUATION,
@@ -126,11 +128,13 @@ class PhasesTracker(ShowingTracker):
     carried_configuration: dict[str, str] = {}
     expect: dict[str, float] = {}
     last: Completion | None = None
+    timed: bool = False
+    turns: Turns = msgspec.field(default_factory=Turns)
     echoes: Echoes = msgspec.field(default_factory=Echoes)
     shown: PhasesView | None = None
 
     def _started(self, observation: Observation) -> None:
-        name = observation.signal.phase
+        name, self.timed = observation.signal.phase, True
         if self.echoes.repeats(f"+{name}", observation):
             return
         kept = [phase for phase in self.open if phase.name != name and (name != STEP or phase.name == INTERLEAVED)]
@@ -143,7 +147,7 @@ class PhasesTracker(ShowingTracker):
         self._newest(observation)
 
     def _finished(self, observation: Observation) -> None:
-        name = observation.signal.phase
+        name, self.timed = observation.signal.phase, True
         if self.echoes.repeats(f"-{name}", observation):
             return
         self._close(name)
@@ -188,6 +192,10 @@ class PhasesTracker(ShowingTracker):
         """A line of a step's course: with no phase on file since bring-up, its head is missing and steps go on."""
         if self.stage is Stage.BRING_UP:
             self.stage = Stage.GENERATION
+        self.turns.hears(observation.signal, observation.at_us)
+        if not self.timed and self.stage is not Stage.OVER:
+            between = Stage.GENERATION if self.stage is Stage.WEIGHT_SYNC else self.stage
+            self.stage = between if self.turns.name == WHOLE_STEP else self.turns.stage
         self._newest(observation)
 
     def _inside(self, observation: Observation) -> None:
@@ -217,22 +225,30 @@ class PhasesTracker(ShowingTracker):
         self.shown = None
 
     def _attempt(self, observation: Observation) -> None:
-        if self.longest or self.configuration:
+        if self._own() or self.configuration:
             self.carried, self.carried_configuration = self._durations(), self.configuration
         self.open, self.stage, self.longest, self.counts, self.configuration = [], Stage.BRING_UP, {}, {}, {}
         self.newest = self.newest_us = self.done = self.done_us = self.last = self.shown = None
         self.driver_exit = self.driver = None
+        self.timed, self.turns = False, Turns()
 
     def _durations(self) -> dict[str, float]:
         """The longest durations, those of the attempt before included where its configuration was the same."""
         before = self.carried_configuration
         if any(before.get(key, value) != value for key, value in self.configuration.items()):
-            return dict(self.longest)
-        names = self.carried.keys() | self.longest.keys()
-        return {name: max(self.carried.get(name, 0.0), self.longest.get(name, 0.0)) for name in sorted(names)}
+            return dict(self._own())
+        own = self._own()
+        names = self.carried.keys() | own.keys()
+        return {name: max(self.carried.get(name, 0.0), own.get(name, 0.0)) for name in sorted(names)}
+
+    def _own(self) -> dict[str, float]:
+        """The longest durations of this attempt: by its timers, or by its step lines where it has none."""
+        return self.longest if self.timed else self.turns.longest
 
     def _awaited(self) -> list[tuple[Stage, str]]:
         """The innermost phase; and, where that is the producer's, the one that the trainer is in meanwhile."""
+        if not self.timed and self.newest is not None and self.stage is not Stage.OVER:
+            return [(self.turns.stage, self.turns.name)]
         awaited = [(self.stage, self.open[-1].name if self.open else "")]
         if awaited[0][1] == INTERLEAVED:
             beside = (phase.name for phase in reversed(self.open[:-1]) if phase.name != STEP)
@@ -268,7 +284,8 @@ class PhasesTracker(ShowingTracker):
         StepCompleted: _stepped,
         RolloutBatch: _stepped,
         OptimizerStepped: _stepped,
-        **dict.fromkeys((WeightsUpdated, ExpertBlocksSynced, CheckpointPart, CheckpointSaved), _newest),
+        WeightsUpdated: _stepped,
+        **dict.fromkeys((ExpertBlocksSynced, CheckpointPart, CheckpointSaved), _newest),
         EpochLogged: _stepped,
         StepMetrics: _stepped,
         **dict.fromkeys(_INSIDE, _inside),
@@ -279,22 +296,3 @@ class PhasesTracker(ShowingTracker):
         ConfigFacts: _configured,
         AttemptStarted: _attempt,
     }
-
-
-def allowance(stage: Stage, phase: str, longest: Mapping[str, float], expect: Mapping[str, float]) -> tuple[float, str]:
-    """What a phase may take without progress, in seconds, and where that comes from (GATES, Cadence)."""
-    if stage is Stage.BRING_UP:
-        if "bring_up" in expect:
-            return expect["bring_up"], f"[expect] bring_up = {span(expect['bring_up'])}"
-        return STAGE_FLOORS[stage], f"bring-up floor of {span(STAGE_FLOORS[stage])}"
-    said = expect.get(f"phases.{phase}")
-    if said is not None:
-        return said, f"[expect] {phase} = {span(said)}"
-    floor = STAGE_FLOORS.get(stage, STAGE_FLOORS[Stage.GENERATION])
-    if phase and phase not in longest:
-        doubled = floor * UNSEEN_PHASE_FACTOR
-        return doubled, f"twice the {stage} floor of {span(floor)}, as '{phase}' is seen for the first time"
-    cadence = CADENCE_FACTOR * longest.get(phase, 0.0)
-    if cadence > floor:
-        return cadence, f"3 times the longest '{phase}' of this run, {span(longest[phase])}"
-    return floor, f"{stage} floor of {span(floor)}"

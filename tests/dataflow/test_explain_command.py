@@ -38,7 +38,7 @@ def test_gate_is_explained_rule_by_rule_with_places_and_quotes() -> None:
     said = text(WEDGE, "A")
     words = " ".join(said.split())
     assert said.startswith("GATE A (liveness) — /mira/rl-heron-9, stage training, at 2026-03-17T11:10:")
-    assert "FAIL — WEDGED: The policy ranks are wedged: no progress for 37 min" in said
+    assert "FAIL — WEDGED: The policy ranks are wedged: no progress for 36 min" in said
     assert "> fired       wedged" in said
     assert "finelog.log:358  " in said
     assert "quiet       stale" in said

@@ -67,6 +67,22 @@ def test_a_traceback_whose_end_never_came_is_counted_and_not_lost() -> None:
     assert reader.torn == 1
 
 
+def test_a_line_a_minute_later_is_neither_the_end_of_a_torn_traceback_nor_quoted_for_it() -> None:
+    head = "(Worker pid=9) 2026-03-14 08:00:00.000 | INFO     | a:b:1 - begins\n"
+    torn = (
+        "(Worker pid=9) ray.exceptions.RayTaskError(OutOfMemoryError): ray::Worker.learn() (pid=9, ip=10.1.0.5)\n"
+        '(Worker pid=9)   File "/opt/app/worker.py", line 12, in learn\n'
+    )
+    later = "(Other pid=3) 2026-03-14 08:05:00.000 | INFO     | a:b:1 - goes on\n(Worker pid=9) The pet is fed\n"
+    reader = Reader("log", NOWHERE, 0)
+    seen = reader.read(Block("log", 0, 1, (head + torn + later).encode())) + reader.end()
+    told = [observation for observation in seen if isinstance(observation.signal, Fault)]
+    assert [(observation.evidence.line, observation.evidence.quote[:14]) for observation in told] == [
+        (2, "(Worker pid=9)")
+    ]
+    assert "RayTaskError" in told[0].evidence.quote
+
+
 def test_a_worker_file_says_who_runs_in_it_and_again_when_it_is_reused() -> None:
     line = "2026-07-01 22:47:31.123 | INFO     | w:forward:8 - WORKER_FORWARD_ENTER rank=1\n"
     text = f":job_id:01000000\n:actor_name:FSDPPolicyWorkerBase\n{line}:task_name:skyrl_entrypoint\n{line}"

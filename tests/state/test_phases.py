@@ -13,6 +13,7 @@ from extractors.trainer import (
     EvaluationProgress,
     ExpertBlocksSynced,
     Marker,
+    OptimizerStepped,
     PolicyProgress,
     RankMarker,
     Resumed,
@@ -21,8 +22,10 @@ from extractors.trainer import (
     StepProgress,
     StepsPlanned,
     TrainingDone,
+    WeightsUpdated,
 )
 from state.policy import MINUTE, Stage
+from state.progress import own_us
 from state.trackers.facts import JobDeclared, JobFacts
 from tests.builders import ACTOR_LOG, case_after, finished, saw, started, us
 
@@ -166,6 +169,48 @@ def test_second_home_copy_of_a_bar_is_no_rise():
     late = saw(180, PolicyProgress(2, 4), source=ACTOR_LOG, own_seconds=60)
     again = saw(181, PolicyProgress(3, 4), source=ACTOR_LOG, own_seconds=120)
     assert fresh(first, newer, late, again).progress_us == us(120)
+
+
+def test_an_undated_copy_of_a_bar_in_an_actor_s_file_does_not_date_its_progress():
+    before = saw(10, PolicyProgress(4, 4))
+    early = saw(60, PolicyProgress(2, 4), source=ACTOR_LOG)
+    dated = saw(900, PolicyProgress(2, 4))
+    assert fresh(before, early, dated).progress_us == us(900)
+    assert fresh(before, early, dated, saw(960, PolicyProgress(2, 4))).progress_us == us(900)
+
+
+def test_a_clock_that_runs_ahead_dates_no_line_after_it_was_heard():
+    ahead = saw(60, PolicyProgress(2, 4), own_seconds=300)
+    assert own_us(ahead) == us(60)
+    assert own_us(saw(60, PolicyProgress(2, 4), own_seconds=10)) == us(10)
+
+
+def test_a_step_that_no_line_parts_may_take_what_training_may_and_learns_from_its_steps():
+    first = phases(saw(60, StepMetrics(1, "train", {})))
+    assert first.allowance_seconds == 180 * MINUTE
+    steps = [saw(60 + 3000 * number, StepMetrics(number, "train", {})) for number in range(3)]
+    assert phases(*steps).allowance_seconds == 3 * 3000
+
+
+def test_the_step_lines_of_a_trainer_without_timers_name_stage_and_allowance():
+    began = saw(60, RolloutBatch(1, False, 32, None))
+    ended = saw(120, RolloutBatch(1, True, 32, 60.0))
+    stepped, synced = saw(400, OptimizerStepped(1)), saw(420, WeightsUpdated(1, "training_step", 20.0))
+    told = [phases(*(began, ended, stepped, synced)[: count + 1]) for count in range(4)]
+    assert [seen.stage for seen in told] == [Stage.GENERATION, Stage.TRAINING, Stage.WEIGHT_SYNC, Stage.GENERATION]
+    assert [seen.allowance_seconds for seen in told] == [60 * MINUTE, 180 * MINUTE, 60 * MINUTE, 180 * MINUTE]
+    again = saw(500, RolloutBatch(2, False, 32, None))
+    assert phases(began, ended, stepped, synced, again).allowance_seconds == 30 * MINUTE
+
+
+def test_timers_rule_where_there_are_any():
+    seen = phases(started(10, "policy_train"), saw(60, RolloutBatch(1, False, 32, None)))
+    assert (seen.stage, seen.allowance_seconds) == (Stage.TRAINING, 180 * MINUTE)
+
+
+def test_a_step_bar_at_nought_ends_the_bring_up():
+    seen = phases(saw(0, BringUp("staging")), saw(60, StepProgress(0, 60)))
+    assert (seen.stage, seen.opened) == (Stage.GENERATION, True)
 
 
 def test_policy_bar_that_begins_anew_is_progress():
