@@ -61,7 +61,6 @@ _GROUP = re.compile(r"\[(?:PG (?:ID )?[^\]]*?)?Rank (\d{1,6})\] ")
 _NCCL_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?=\S+:\d+:\d+ \[)")
 _PLAIN = re.compile(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z|\+00:00)?\]?[ \t]")
 
-
 _LOGGERS: dict[str, str] = {}
 _PLAIN_LOGGERS: dict[str, bool] = {}
 """What speakers' prefixes without their clocks say, of all files: thousands of a job's files wear the same ones."""
