@@ -9,7 +9,15 @@ import click
 from dataflow.arguments import AS_OF, JOB, LAYOUT, OUT, Duration, GateLetter
 from dataflow.book_commands import report, status
 from dataflow.ending import Calm, end, halting, tell, unusable
-from dataflow.opening import feeds_of, outputs_of, refuse_to_overwrite, starting, stored, tell_of_no_job
+from dataflow.opening import (
+    feeds_of,
+    outputs_of,
+    refuse_to_overwrite,
+    refuse_to_store_into,
+    starting,
+    stored,
+    tell_of_no_job,
+)
 
 if TYPE_CHECKING:
     from dataflow.outcome import Outcome
@@ -102,6 +110,8 @@ def replay(
         feeds = feeds_of(captures, job_toml, as_of)
         if out is not None:
             refuse_to_overwrite(out, feeds)
+        if store is not None:
+            refuse_to_store_into(store, feeds)
         with outputs_of(layout, out, log_folder, outcome) as outputs, stored(store) as kept:
             ordered = InOrder([feed.job for feed in feeds], Guarded(Every(*outputs, *kept, decisions), outcome))
             heartbeat_us = None if heartbeat is None else int(heartbeat * 1_000_000)

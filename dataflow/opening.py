@@ -67,6 +67,17 @@ def refuse_to_overwrite(out: Path, feeds: "list[ReplayFeed]") -> None:
                 unusable(f"{out}: is {each.relative} of {feed.captured}, which is to be read, and is not overwritten")
 
 
+def refuse_to_store_into(folder: Path, feeds: "list[ReplayFeed]") -> None:
+    """A store's files in a capture would be read as the job's logs the next time."""
+    place = folder.resolve()
+    for feed in feeds:
+        captured = Path(feed.captured)
+        if captured.is_dir() and place.is_relative_to(captured.resolve()):
+            unusable(
+                f"{folder}: lies in the capture {feed.captured}, into which nothing is written; name another --store"
+            )
+
+
 @contextmanager
 def outputs_of(
     layout: str | None,

@@ -73,6 +73,11 @@ def write_iso(at_us: int) -> str:
     return f"{moment.isoformat()[:19]}.{at_us % SECOND_US // 1000:03d}Z"
 
 
+def whole_days_us(apart_us: int) -> int:
+    """The whole days that stand between two clocks, one of which guessed its date."""
+    return round(apart_us / DAY_US) * DAY_US
+
+
 class Clock:
     """The clock of one file. anchor_us is a moment near the file's first line, by which absent dates are guessed;
     ahead_us is how far the file's own clock is known to run ahead, and is taken off.

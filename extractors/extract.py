@@ -26,7 +26,7 @@ HEADERS = (":actor_name:", ":task_name:")
 UNSPOKEN_HINTS = (*HEADERS, CONTENT_HINT)
 """Hints of lines that no pattern reads, but that say how to read others."""
 _TRACEBACKS = ("traceback", "detached_exception")
-_DATED = (b"2", b"[", b"I", b"W", b"E", b"(")
+_DATED = tuple(bytes((first,)) for first in b"0123456789[(IWEDCF\x1b")
 """First bytes of lines that may hold a time."""
 
 
@@ -61,7 +61,6 @@ class Reader:
         self._scanner, self._hints, self._by_hint = known.scanner, known.hints, known.by_hint
         self._shortcut = Shortcut(source, self.unwrapper, self._ahead_us, known)
         self._joiner = Joiner()
-        self._looked = 0
         self._lines: Lines | None = None
         self._ordering = Ordering(anchor_us)
 
@@ -86,9 +85,9 @@ class Reader:
                 start, end, hints, at = line_at(data, hits, at)
             if start >= len(data):
                 break
+            lines.after = end + 1
             place = Place(data[start:end].decode("utf-8", "replace"), lines.number_at(start), block.offset + start)
             self._line(place, hints, lines, out)
-            lines.after = end + 1
         return self._ordering.settled(out)
 
     def newlines_of(self, block: Block) -> int:
@@ -150,16 +149,19 @@ class Reader:
 
     def _unwrap(self, raw: str, offset: int, lines: Lines) -> Line:
         """The line at an offset without its prefixes. One without a time has that of the nearest line before it, which
-        is looked for from where an earlier line looked last."""
+        is looked for from the last one whose time is known."""
         line = self.unwrapper.unwrap(raw)
-        looked, self._looked = self._looked, offset
-        if line.at_us is not None:
-            return line
-        clock = self.unwrapper.clock
-        for earlier in reversed(lines.behind(looked, offset - lines.block.offset)):
-            if earlier[:1] in _DATED and self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None:
-                break
-        return msgspec.structs.replace(line, at_us=clock.newest_us)
+        if line.at_us is None:
+            for earlier in reversed(lines.behind(offset - lines.block.offset)):
+                if earlier[:1] in _DATED and self._is_dated(earlier):
+                    break
+            line = msgspec.structs.replace(line, at_us=self.unwrapper.clock.newest_us)
+        lines.timed = lines.block.offset + lines.after
+        return line
+
+    def _is_dated(self, earlier: bytes) -> bool:
+        """Whether a line that was not read has a time, which is the newest then."""
+        return self.unwrapper.unwrap(earlier.decode("utf-8", "replace")).at_us is not None
 
     def _header(self, raw: str) -> None:
         """Ray writes who runs in a worker at the head of its files, and again when the worker is reused."""

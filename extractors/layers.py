@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from extractors.clocks import Clock
+from extractors.clocks import Clock, whole_days_us
 from extractors.kernel import time_in_words
 from extractors.quoting import without_ansi
 from extractors.rare_layers import FOLLOWED, HUGGING_FACE, LABEL, LEVEL
@@ -61,7 +61,6 @@ _GROUP = re.compile(r"\[(?:PG (?:ID )?[^\]]*?)?Rank (\d{1,6})\] ")
 _NCCL_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?=\S+:\d+:\d+ \[)")
 _PLAIN = re.compile(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z|\+00:00)?\]?[ \t]")
 
-
 _LOGGERS: dict[str, str] = {}
 _PLAIN_LOGGERS: dict[str, bool] = {}
 """What speakers' prefixes without their clocks say, of all files: thousands of a job's files wear the same ones."""
@@ -106,6 +105,8 @@ class Unwrapper:
         if text.endswith("]") or "(Ray deduplicates" in text:
             repeated, text = dedup(text)
         at_us = self.clock.settle(transport_us, own_us)
+        if transport_us is not None and at_us is not None:
+            transport_us += whole_days_us(at_us - transport_us)
         return Line(text, at_us, transport_us, origin, logger, repeated, group)
 
     def rebase(self, base: Origin) -> None:

@@ -50,11 +50,12 @@ class Scanner:
 class Lines:
     """The physical lines of a block, numbered as one comes to them, in order.
 
-    after is where the line begins that follows the one that was read last, -1 where that is not in this block. What
-    stands before the block is remembered for so far as lines without a time look back.
+    after is where the line begins that follows the one that was read last, -1 where that is not in this block. timed is
+    the place in the file up to which the newest time is known: that of the line before it. What stands before the block
+    is remembered for so far as lines without a time look back.
     """
 
-    __slots__ = ("_before", "_counted", "_number", "after", "block", "data")
+    __slots__ = ("_before", "_counted", "_number", "after", "block", "data", "timed")
 
     def __init__(self, block: Block, earlier: "Lines | None" = None) -> None:
         self.block = block
@@ -62,6 +63,7 @@ class Lines:
         follows = earlier is not None and earlier.block.offset + len(earlier.data) == block.offset
         self._before: bytes = earlier.tail() if earlier is not None and follows else b""
         self.after: int = 0 if not block.offset or (earlier and follows and earlier.after == len(earlier.data)) else -1
+        self.timed: int = earlier.timed if earlier is not None else 0
         self._counted = 0
         self._number = block.line
 
@@ -76,10 +78,10 @@ class Lines:
         whole = self.data if len(self.data) >= BACKWARDS_BYTES else self._before + self.data
         return whole[-BACKWARDS_BYTES:]
 
-    def behind(self, looked: int, start: int) -> list[bytes]:
-        """The nearest lines before a place in the block, from where one looked last in the file; the first of them may
-        lack its beginning."""
-        begin = max(looked - self.block.offset, start - BACKWARDS_BYTES)
+    def behind(self, start: int) -> list[bytes]:
+        """The nearest lines before a place in the block whose times are not known; the first of them may lack its
+        beginning."""
+        begin = max(self.timed - self.block.offset, start - BACKWARDS_BYTES)
         found = self.data[begin:start] if begin >= 0 else self._before[begin:] + self.data[:start]
         return found.split(b"\n")[-BACKWARDS_LINES:]
 

@@ -48,6 +48,7 @@ class Shortcut:
     def read(self, lines: Lines, hits: list[Hit], at: int, out: list[Observation]) -> int:
         """Observes the lines of the hits from `at` on, up to one that must go the long way. Gives that one's hit."""
         data, every, plain, head_of, base = lines.data, len(hits), self._plain, self._head, lines.block.offset
+        begun, timed = at, lines.timed - base
         while at < every:
             end_of_hit, hint = hits[at]
             patterns = plain[hint]
@@ -63,7 +64,7 @@ class Shortcut:
             if line.translate(None, _PRINTABLE) or line.endswith(_SUFFIX_ENDS):
                 break
             raw = line.decode()
-            head = head_of(raw, start == lines.after)
+            head = head_of(raw, start == timed)
             if head is None or patterns is None:
                 break
             text = raw[head[0] :]
@@ -74,7 +75,9 @@ class Shortcut:
                 break
             evidence = Evidence(name, self._source, lines.number_at(start), base + start, head[1], raw)
             out.append(Observation(signal, evidence, head[2], name, head[3]))
-            at, lines.after = beyond, end + 1
+            at, timed = beyond, end + 1
+        if at > begun:
+            lines.after, lines.timed = timed, base + timed
         return at
 
     def _of_several(self, hints: tuple[int, ...]) -> tuple[Pattern, ...] | None:

@@ -70,3 +70,14 @@ def test_a_store_that_is_damaged_ends_the_replay_before_it_reads(tmp_path: Path)
     done = wedgewatch("replay", "--store", tmp_path / "s", CAPTURES / "bring_up")
     assert (done.returncode, done.stdout) == (2, "")
     assert "the store is damaged" in done.stderr
+
+
+@pytest.mark.parametrize("below", ["", "polls", "new/store"])
+def test_no_store_is_begun_in_a_capture(tmp_path: Path, below: str) -> None:
+    capture = tmp_path / "rl-demo"
+    capture.mkdir()
+    (capture / "finelog.log").write_text("[06:00:01] task=/alice/rl/0 | Started: 'step'\n")
+    done = wedgewatch("replay", "--store", capture / below, capture)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "lies in the capture" in done.stderr
+    assert [entry.name for entry in capture.iterdir()] == ["finelog.log"]

@@ -42,7 +42,7 @@ def test_gate_is_explained_rule_by_rule_with_places_and_quotes() -> None:
     assert "> fired       wedged" in said
     assert "finelog.log:358  " in said
     assert "quiet       stale" in said
-    assert "37 min before now, against the allowance of 90 min (training floor of 90 min)" in words
+    assert "36 min before now, against the allowance of 90 min (training floor of 90 min)" in words
 
 
 def test_all_four_gates_are_explained_without_a_gate() -> None:

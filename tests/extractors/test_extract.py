@@ -38,6 +38,29 @@ def test_a_line_without_a_time_has_that_of_the_nearest_line_before_it() -> None:
     assert [(each.evidence.at_us - ANCHOR) // 1_000_000 for each in seen if each.evidence.at_us] == [1, 1, 3, 3, 5]
 
 
+@pytest.mark.parametrize("between", [":task_name:evaluate\n", "\rPolicy Train epoch [1/1]:  10%| 1/10\rnoise\n"])
+def test_a_line_without_a_time_looks_past_one_that_has_none_to_give(between: str) -> None:
+    reader = Reader("a.log", NOWHERE, ANCHOR)
+    dated = "2026-07-01 06:00:03.000 | INFO     | a.trainer:train:1 - nothing to say\n"
+    seen = reader.read(block_of(STARTED.format(1), dated, between, BARE))
+    assert seen[-1].evidence.at_us == ANCHOR + 3_000_000
+
+
+@pytest.mark.parametrize("level", ["DEBUG", "INFO", "CRITICAL"])
+def test_a_line_without_a_time_has_that_of_a_line_of_any_level(level: str) -> None:
+    reader = Reader("a.log", NOWHERE, ANCHOR)
+    seen = reader.read(block_of(STARTED.format(1), f"{level} 07-01 06:00:04 [core.py:7] nothing to say\n", BARE))
+    assert seen[-1].evidence.at_us == ANCHOR + 4_000_000
+
+
+@pytest.mark.parametrize("days", [-2, 2])
+def test_the_line_that_tells_the_date_of_its_transport_is_of_that_date_too(days: int) -> None:
+    line = "[06:00:01] task=/alice/rl/0 | 2026-07-03 06:00:01.000 | INFO     | a.trainer:train:1 - Started: 'step'\n"
+    told = parse_iso("2026-07-03T06:00:01Z") or 0
+    reader = Reader("a.log", NOWHERE, told + days * 86_400_000_000)
+    assert [each.at_us for each in reader.read(block_of(line))] == [told]
+
+
 LOGS = sorted(
     path
     for path in (Path(__file__).parents[1] / "captures").rglob("*")

@@ -1,5 +1,6 @@
 """The short way and the long way through a file come to the same observations."""
 
+import random
 from collections.abc import Iterator
 from itertools import chain
 
@@ -59,6 +60,37 @@ def test_both_ways_observe_the_same_of_every_sample_behind_every_head(
     monkeypatch.setattr(shortcut.Shortcut, "read", lambda _self, _lines, _hits, at, _out: at)
     assert short == observed(log(), size)
     assert len(short[0]) > 1_000
+
+
+NOISE = (
+    ":task_name:evaluate",
+    "CRITICAL 07-01 06:{second:02d}:00 [core.py:7] nothing",
+    "2026-07-01 06:{second:02d}:00.000 | INFO     | a:b:1 - nothing",
+    "noise",
+    "\rnoise\rnoise",
+    "(pid=7) noise",
+    "Traceback (most recent call last):",
+    "ValueError: of nothing",
+)
+
+
+def mixed(seed: int) -> bytes:
+    """A few samples in any order, with and without heads, among lines that say nothing or how to read others."""
+    chance, lines = random.Random(seed), []
+    said = chance.sample(list(payloads()), 6)
+    for second in range(40):
+        line = chance.choice(NOISE if chance.random() < 0.3 else HEADS).format(second=second, pid=chance.randrange(3))
+        tail = chance.choice(TAILS) if chance.random() < 0.2 else ""
+        lines.append(line + chance.choice(said) * (chance.random() < 0.7) + tail)
+    return "\n".join(lines).encode() + b"\n"
+
+
+def test_both_ways_observe_the_same_of_mixed_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = [mixed(seed) for seed in range(300)]
+    short = [observed(log, 262_144) for log in logs]
+    monkeypatch.setattr(shortcut.Shortcut, "read", lambda _self, _lines, _hits, at, _out: at)
+    differing = [seed for seed, log in enumerate(logs) if observed(log, 262_144) != short[seed]]
+    assert differing == []
 
 
 def test_plain_lines_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
