@@ -87,6 +87,24 @@ def report(job: str, folder: Path, layout: str | None) -> None:
     click.echo(text_report(record) if text else encode(record).decode())
 
 
+def captured_of(job: str, folder: Path) -> str | None:
+    """Where the capture lies from which a job was last judged; None where the store knows no such job. Ends the command
+    where that capture is gone."""
+    from state.store import StoreError, reading
+
+    try:
+        with reading(folder) as book:
+            record = book.newest(job)
+    except StoreError:
+        return None
+    if record is None:
+        return None
+    captured = str(record["captured"])
+    if not os.path.exists(captured):
+        unusable(f"{job}: was last judged from {captured}, which is not there; name the capture itself")
+    return captured
+
+
 @contextmanager
 def _opened(folder: Path) -> "Iterator[Book]":
     from state.store import StoreError, reading

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from dataflow.arguments import AS_OF, JOB, LAYOUT, OUT, Duration, GateLetter
-from dataflow.book_commands import report, status
+from dataflow.book_commands import captured_of, report, status, store_option
 from dataflow.ending import Calm, end, halting, tell, unusable
 from dataflow.opening import (
     feeds_of,
@@ -148,20 +148,28 @@ def record(capture: Path, job_toml: Path | None, seconds: float | None) -> None:
 
 
 @main.command(short_help="Say why a gate answers as it does, or what a cause means.", epilog=_EXPLAIN_ENDING)
-@click.argument("what", metavar="CAPTURE|CAUSE")
+@click.argument("what", metavar="CAPTURE|JOB|CAUSE")
 @click.argument("gate", required=False, type=GateLetter())
 @LAYOUT
 @OUT
 @JOB
 @AS_OF
+@store_option
 def explain(
-    what: str, gate: str | None, layout: str | None, out: Path | None, job_toml: Path | None, as_of: int | None
+    what: str,
+    gate: str | None,
+    layout: str | None,
+    out: Path | None,
+    job_toml: Path | None,
+    as_of: int | None,
+    folder: Path,
 ) -> None:
     """Explains the gates of a recorded capture at its end, or at --as-of: every requirement, clause and excuse in the
     order in which they are weighed, what each saw, in which lines, and why it did or did not fire.
 
     CAPTURE is as for replay; GATE is A liveness, B resources, C rollouts or D dynamics, all four without it. CAUSE is
-    the code of a cause (`cuda_oom`): its meaning, what to do about it, and true lines that show it.
+    the code of a cause (`cuda_oom`): its meaning, what to do about it, and true lines that show it. JOB is a job that
+    the store knows: its capture is read where it was last judged.
     """
     from dataflow.explaining import cause_explained, is_capture, unknown
     from dataflow.outcome import Outcome
@@ -169,6 +177,8 @@ def explain(
 
     if is_capture(what):
         _explain_capture(what, gate, layout, out, job_toml, as_of)
+    if what not in CAUSES and (captured := captured_of(what, folder)):
+        _explain_capture(captured, gate, layout, out, job_toml, as_of)
     if what not in CAUSES:
         unusable(unknown(what))
     if gate or job_toml or as_of is not None:

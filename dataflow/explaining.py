@@ -28,10 +28,11 @@ def is_capture(named: str) -> bool:
 
 
 def unknown(named: str) -> str:
-    """What to say of a name that is neither a capture nor a cause."""
+    """What to say of a name that is no capture, no job of the store and no cause."""
     near = get_close_matches(named.lower().replace("-", "_"), CAUSES, NEAR, 0.5)
     offered = f"; near it: {', '.join(near)}" if near else ""
-    return f"{named}: neither a capture (a folder, a log file, or -) nor the code of a cause{offered}"
+    kinds = "neither a capture (a folder, a log file, or -), nor a job of the store, nor the code of a cause"
+    return f"{named}: {kinds}{offered}"
 
 
 def case_at_end(feed: ReplayFeed, outcome: Outcome) -> Case | None:

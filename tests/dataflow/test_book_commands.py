@@ -1,6 +1,7 @@
 """`replay --store`, `status` and `report`, as processes."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,20 @@ def test_no_store_is_begun_in_a_capture(tmp_path: Path, below: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "lies in the capture" in done.stderr
     assert [entry.name for entry in capture.iterdir()] == ["finelog.log"]
+
+
+def test_a_job_of_the_store_is_explained_from_the_capture_where_it_was_judged(store: Path) -> None:
+    rows = [json.loads(line) for line in wedgewatch("status", "--store", store).stdout.splitlines()]
+    row = next(row for row in rows if row["verdict"] == "KILL")
+    done = wedgewatch("explain", row["job"], "C", "--store", store)
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["job"], said["condition"]) == (0, row["job"], "CONTAINER_FAULT")
+
+
+def test_a_job_whose_capture_is_gone_is_told_so(tmp_path: Path) -> None:
+    capture = tmp_path / "run"
+    shutil.copytree(CAPTURES / "bring_up", capture)
+    job = json.loads(wedgewatch("replay", capture, "--store", tmp_path / "s").stdout.splitlines()[-1])["job"]
+    shutil.rmtree(capture)
+    done = wedgewatch("explain", job, "--store", tmp_path / "s")
+    assert (done.returncode, "which is not there; name the capture itself" in done.stderr) == (2, True)

@@ -105,7 +105,7 @@ def test_cause_is_a_record_too() -> None:
     assert all(pattern["sample"] for pattern in told["patterns"])
 
 
-NEITHER = "neither a capture (a folder, a log file, or -) nor the code of a cause"
+NEITHER = "neither a capture (a folder, a log file, or -), nor a job of the store, nor the code of a cause"
 
 
 @pytest.mark.parametrize(
