@@ -14,7 +14,7 @@ from state.policy import MINUTE, OOM_FATAL_AT_LEAST, OOM_FATAL_SHARE, RAM_WARNIN
 from state.trackers.fault_list import FaultEvent
 from state.trackers.processes import ProcessRole, process_role
 
-_DEATHS = frozenset(
+DEATHS = frozenset(
     {
         "actor_died",
         "worker_crashed",
@@ -27,7 +27,9 @@ _DEATHS = frozenset(
         "raylet_died",
     }
 )
-_TRAINER_DEATHS = frozenset({"train_loop_failed", "generator_failed", "model_init_timeout"})
+"""Causes whose line says that a process has ended."""
+TRAINER_DEATHS = frozenset({"train_loop_failed", "generator_failed", "model_init_timeout"})
+"""Causes whose line says that the trainer has."""
 
 
 def oom_gpu(case: Case) -> Ruling | None:
@@ -106,9 +108,9 @@ def _fatal(case: Case, event: FaultEvent) -> tuple[str, tuple[Evidence, ...]] | 
     for later in case.faults.events:
         if later.own_us < event.own_us or later.handled:
             continue
-        if later.fault.cause in _TRAINER_DEATHS:
+        if later.fault.cause in TRAINER_DEATHS:
             return "the trainer failed after it", later.sources[:1]
-        if later.fault.cause in _DEATHS and _same_component(event, later):
+        if later.fault.cause in DEATHS and _same_component(event, later):
             return "its process died", later.sources[:1]
     if _kernel_killed_a_rank(event):
         return "the kernel killed it", ()

@@ -10,25 +10,11 @@ from extractors.extract import read_sample
 from extractors.pattern import Nature, Pattern, Role
 from extractors.signal import Teardown
 from state.causes import CAUSES
+from state.gates.oom import DEATHS, TRAINER_DEATHS
 from tests.captures.writing.run import Actor, Run
 from tests.walks.stamps import moved_to
 
-ENDS = frozenset(
-    {
-        "train_loop_failed",
-        "generator_failed",
-        "model_init_timeout",
-        "actor_died",
-        "worker_crashed",
-        "engine_dead",
-        "engine_core_fatal",
-        "engine_worker_died",
-        "engine_start_failed",
-        "fatal_signal",
-        "node_died",
-        "raylet_died",
-    }
-)
+ENDS = DEATHS | TRAINER_DEATHS
 """Causes whose line says that a process has ended: such a process does not go on in the next line."""
 _TRANSPORT = re.compile(r"^\[\d\d:\d\d:\d\d\] task=\S+ \| ", re.MULTILINE)
 _TAG = re.compile(r"^(?:\x1b\[\d+m)?\([A-Z_a-z]\w* pid=\d+(?:, ip=[^)]*)?\)(?:\x1b\[0m)? ", re.MULTILINE)
