@@ -1,6 +1,6 @@
 """The rules of GATES.md by id, each with its sentence in short: what scenarios name in `fires`, `quiet`, `held back`.
 
-Each rule needs one scenario of each proof. open_proofs.txt lists those that no scenario gives yet: it only shrinks.
+Each rule needs one scenario of each proof.
 """
 
 RULES: dict[str, str] = {

@@ -6,10 +6,8 @@ import pytest
 
 from tests.scenarios.rules import RULES
 from tests.scenarios.scenario import PROOFS, load
-from tests.scenarios.test_scenarios import HOME, SCENARIOS
+from tests.scenarios.test_scenarios import SCENARIOS
 
-OPEN = {tuple(line.split(": ")) for line in (HOME / "open_proofs.txt").read_text().splitlines()}
-"""Proofs that no scenario gives yet."""
 LONGEST = 45
 """Lines of a scenario file: one screen."""
 
@@ -23,16 +21,8 @@ for each, scenario in LOADED.items():
 
 @pytest.mark.parametrize("proof", PROOFS)
 @pytest.mark.parametrize("rule", RULES)
-def test_each_rule_is_proven(rule: str, proof: str, request: pytest.FixtureRequest) -> None:
-    if (rule, proof) in OPEN:
-        request.applymarker(
-            pytest.mark.xfail(strict=True, reason="no scenario yet: take it off open_proofs.txt when there is")
-        )
+def test_each_rule_is_proven(rule: str, proof: str) -> None:
     assert PROVEN[rule, proof], f"no scenario says `{proof}: {rule}` ({RULES[rule]})"
-
-
-def test_open_proofs_are_of_rules() -> None:
-    assert not [(rule, proof) for rule, proof in OPEN if rule not in RULES or proof not in PROOFS]
 
 
 @pytest.mark.parametrize("name", LOADED)
