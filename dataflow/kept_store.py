@@ -1,5 +1,6 @@
 """The store as a watch writes it: mended where it is damaged, opened anew after each failure."""
 
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -11,6 +12,9 @@ from state.mending import mended
 from state.store import Store, StoreError
 
 Record = dict[str, Any]
+
+COPIES = 3
+"""Of damaged stores that are kept, the newest ones."""
 
 
 class KeptStore:
@@ -63,4 +67,6 @@ class KeptStore:
 
     def _mend(self) -> None:
         self._tell(mended(self._folder, f"quarantine-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"))
+        for old in sorted(self._folder.glob("quarantine-*"))[:-COPIES]:
+            shutil.rmtree(old, ignore_errors=True)
         self._mended = True

@@ -102,6 +102,13 @@ def test_a_damaged_store_is_mended_and_its_files_are_kept_aside(store: Path, dam
     assert (store / "notes.txt").read_text() == "mine"
 
 
+def test_only_the_newest_copies_of_damaged_stores_are_kept(store: Path) -> None:
+    for _ in range(5):
+        current_torn(store)
+        KeptStore(store, lambda note: None, Book()).close()
+    assert len(list(store.glob("quarantine-*"))) == 3
+
+
 def test_an_undamaged_store_is_left_as_it_is(store: Path) -> None:
     kept = KeptStore(store, pytest.fail, Book())
     kept.close()
