@@ -55,7 +55,7 @@ def status(folder: Path, layout: str | None) -> None:
     """Shows each job's newest verdict, a line a job. Gates are shown as they stand now, which may be newer than the
     verdict. Freshness is how long ago the newest line of the job was printed, age how long ago its verdict was said."""
     with _opened(folder) as book:
-        rows = [_row(record, book.gates(record["job"])) for record in book.jobs()]
+        rows = [_row(record, book.gates(record["job"]), book.ends(record["job"])) for record in book.jobs()]
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
         _show(rows, datetime.now(UTC))
         return
@@ -70,11 +70,15 @@ def status(folder: Path, layout: str | None) -> None:
 @store_option
 @format_option
 def report(job: str, folder: Path, layout: str | None) -> None:
-    """Prints the newest verdict of JOB with all that it rests on."""
+    """Prints the newest verdict of JOB with all that it rests on; as text also how earlier runs of its configuration
+    ended (jobs whose names differ in a date or counter at their end), if any are known. No gate looks at those."""
+    from dataflow.outcome import plain
+    from state.ledger import earlier_line
     from state.report import encode, text_report
 
     with _opened(folder) as book:
         record = book.newest(job)
+        ends = book.ends(job)
         known = [each["job"] for each in book.jobs()] if record is None else []
     if record is None:
         import difflib
@@ -85,6 +89,8 @@ def report(job: str, folder: Path, layout: str | None) -> None:
         )
     text = (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text"
     click.echo(text_report(record) if text else encode(record).decode())
+    if text and (line := earlier_line(record, ends)):
+        click.echo(f"\n{plain(line)}")
 
 
 def captured_of(job: str, folder: Path) -> str | None:
@@ -116,8 +122,11 @@ def _opened(folder: Path) -> "Iterator[Book]":
         unusable(str(error))
 
 
-def _row(verdict: Record, gates: dict[str, Record]) -> Record:
-    """What `status` says of a job."""
+def _row(verdict: Record, gates: dict[str, Record], ends: list[Record]) -> Record:
+    """What `status` says of a job. earlier are other runs of its configuration, of which ends are known."""
+    from state.ledger import earlier
+
+    past = earlier(verdict, ends)
     newer = {letter: gate for letter, gate in gates.items() if gate["at"] >= verdict["at"]}
     said = {**verdict["gates"], **newer}
     lines = [source["to"] for source in (verdict["coverage"] or {}).values() if source["to"]]
@@ -132,6 +141,9 @@ def _row(verdict: Record, gates: dict[str, Record]) -> Record:
         "newest_line": max(lines, default=None),
         "at": verdict["at"],
         "captured": verdict["captured"],
+        "earlier": {"runs": len({end["job"] for end in past}), "last_ended": past[-1]["at"], "how": past[-1]["how"]}
+        if past
+        else None,
     }
 
 

@@ -10,7 +10,9 @@ from state.store import Store, StoreError, reading
 
 
 def verdict(job: str, at: str, says: str = "NO-KILL", number: str = "v") -> dict:
-    return {"kind": "verdict", "id": f"{number}{at}", "job": job, "at": at, "verdict": says, "gates": {}}
+    restarts = {"burned": 0, "evidence": [], "fingerprint": None}
+    head = {"kind": "verdict", "id": f"{number}{at}", "job": job, "at": at, "verdict": says, "gates": {}}
+    return {**head, "terminal": False, "restarts": restarts}
 
 
 def gate(job: str, letter: str, at: str, condition: str) -> dict:
@@ -90,7 +92,7 @@ def test_what_was_written_outlives_a_writer_that_is_killed(tmp_path: Path) -> No
     code = (
         "import os, sys; from pathlib import Path; from state.store import Store\n"
         "store = Store(Path(sys.argv[1]))\n"
-        "store.write({'kind': 'verdict', 'id': 'v', 'job': '/a', 'at': 'T1', 'verdict': 'KILL', 'gates': {}})\n"
+        f"store.write({verdict('/a', 'T1', 'KILL')})\n"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "s")], timeout=60, check=False)
