@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dataflow.ending import told_through, write_told
 from dataflow.outcome import Outcome
 from dataflow.read_so_far import bytes_to_read
+from dataflow.terminal import can_redraw
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -154,11 +155,6 @@ def progress_shown(feeds: "list[ReplayFeed]", outcome: Outcome) -> Iterator[Wrap
     finally:
         ended.set()
         line.end()
-
-
-def can_redraw(stream: Any) -> bool:
-    """Whether a stream is a terminal on which something can be drawn anew."""
-    return stream is not None and stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
 
 class _Words:

@@ -20,8 +20,8 @@ _CONTROL = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)")
 
 
 class Terminal:
-    """A pseudo-terminal with a process on it, which is its own session as a shell's would be. `drawn` is every byte that
-    came, `screen` the lines that they leave, scrolled ones included."""
+    """A pseudo-terminal with a process on it, in a session of its own. `drawn` is every byte that came, `screen` the
+    lines that they leave, scrolled ones included."""
 
     def __init__(self, *words: Path | str, streams: str = "out err", columns: int = 100, **env: str) -> None:
         ours, theirs = pty.openpty()
@@ -37,6 +37,7 @@ class Terminal:
             stdout=theirs if "out" in streams else subprocess.PIPE,
             stderr=theirs if "err" in streams else subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=_takes_its_terminal,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -69,11 +70,11 @@ class Terminal:
     def wait_for(self, holds: Callable[[], bool]) -> None:
         until = time.monotonic() + 60
         while not holds():
-            assert time.monotonic() < until, self.drawn
+            assert time.monotonic() < until, self.drawn[-2_000:]
             time.sleep(0.01)
 
     def wait_for_text(self, text: str) -> None:
-        self.wait_for(lambda: text in self.drawn)
+        self.wait_for(lambda: text in uncoloured(self.drawn))
 
     def ended(self) -> tuple[int, bytes, bytes]:
         """The exit code, and what came by pipes; all that was drawn has been read then."""
@@ -81,6 +82,9 @@ class Terminal:
         os.write(self._theirs, b"\x1b[0K")
         self.wait_for(lambda: self._drawn.endswith(b"\x1b[0K"))
         return self.process.returncode, out or b"", err or b""
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
 
     def signalled(self, number: int = signal.SIGINT) -> tuple[int, bytes, bytes]:
         self.process.send_signal(number)
@@ -94,9 +98,19 @@ class Terminal:
         return sane and termios.tcgetattr(self._theirs) == self.before
 
 
+def _takes_its_terminal() -> None:
+    """Makes the standard input the session's terminal, so that keys such as Ctrl-C become signals."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 def _plain_environment() -> dict[str, str]:
     colours = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
     return {name: value for name, value in os.environ.items() if name not in colours} | {"PYTHONPATH": str(ROOT)}
+
+
+def uncoloured(drawn: str) -> str:
+    """What is drawn, colours and weights left out."""
+    return re.sub(r"\x1b\[[\d;]*m", "", drawn)
 
 
 def screen(drawn: str) -> list[str]:

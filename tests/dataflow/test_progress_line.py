@@ -17,8 +17,9 @@ from rich.text import Text
 from dataflow.capture import open_capture
 from dataflow.ending import tell, told_through
 from dataflow.feed import open_feed
-from dataflow.progress_line import Beside, ProgressLine, Reading, can_redraw
+from dataflow.progress_line import Beside, ProgressLine, Reading
 from dataflow.read_so_far import bytes_to_read
+from dataflow.terminal import can_redraw
 from tests.dataflow.terminals import ROOT, Terminal, screen
 
 SMALL = ROOT / "tests/captures/bring_up"
@@ -158,6 +159,13 @@ def test_records_on_the_same_terminal_stay_clean(long: Path) -> None:
         shown = [line for line in terminal.screen if line]
         assert len(shown) > 10
         assert shown == replayed("--heartbeat", "10m", long).decode().splitlines()
+
+
+def test_what_draws_is_not_loaded_for_a_small_capture() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "dataflow.cli", "replay", str(SMALL)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert "dataflow.progress_line" in done.stderr
+    assert "rich" not in {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
 
 
 def test_small_capture_is_read_without_a_word() -> None:
