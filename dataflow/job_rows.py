@@ -42,8 +42,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A job's row as a look shows it: marks are the heads that changed since the look before, change what changed last
-    since the first look."""
+    """A job's row as a look shows it: marks are the heads that changed just now, change what changed last since the
+    first look."""
 
     row: Row
     marks: frozenset[str] = frozenset()
@@ -110,34 +110,48 @@ def condition_said(row: Row, letter: str) -> str:
 
 
 def differences(before: Row, after: Row) -> dict[str, str]:
-    """What became different between two rows of a job, in words, by the heads of the table, the greatest first."""
+    """What became different between two rows of a job, in words, by the heads of the table, the greatest first.
+
+    A gate's first answer and the first stage and step are none: they come with the first verdict."""
     found: dict[str, str] = {}
     if (was := verdict_said(before)) != (now := verdict_said(after)):
         found["verdict"] = f"{was} → {now}"
     for letter in GATES:
-        if before["gates"].get(letter) != after["gates"].get(letter):
+        if before["gates"].get(letter) not in (None, after["gates"].get(letter)):
             found[letter] = f"{letter} {condition_said(before, letter)} → {condition_said(after, letter)}"
-    if before["stage"] != after["stage"]:
-        found["stage"] = f"{before['stage'] or '-'} → {after['stage'] or '-'}"
-    if (step := step_said(after)) != step_said(before):
-        found["step"] = f"step {step}"
+    if before["stage"] not in (None, after["stage"]):
+        found["stage"] = f"{before['stage']} → {after['stage'] or '-'}"
+    if before["step"] not in (None, after["step"]):
+        found["step"] = f"step {step_said(after)}"
     return found
 
 
 class Looks:
-    """Looks at the rows of all jobs, one after another. Remembers the look before, and each job's last change."""
+    """Looks at the rows of all jobs, one after another. Remembers the look before, and each job's last change.
 
-    def __init__(self) -> None:
+    A head stays marked for so many seconds: 0 for the one look that sees it.
+    """
+
+    def __init__(self, marked: float = 0.0) -> None:
+        self._marked = marked
         self._before: dict[str, Row] | None = None
         self._changes: dict[str, Change] = {}
+        self._seen: dict[str, dict[str, datetime]] = {}
 
     def look(self, rows: Iterable[Row], now: datetime, lags: Iterable[JobLag] = ()) -> list[Line]:
         """The rows in their order, with what has changed. A job that was not there at the first look is new."""
         by_job, lag_of = {row["job"]: row for row in rows}, {lag.job: lag for lag in lags}
-        marks = {job: self._compared(job, row, now) for job, row in by_job.items()}
+        marks = {job: self._fresh(job, self._compared(job, row, now), now) for job, row in by_job.items()}
         self._before = by_job
+        self._seen = {job: seen for job, seen in self._seen.items() if job in by_job}
         self._changes = {job: change for job, change in self._changes.items() if job in by_job}
         return [Line(row, marks[job], self._changes.get(job), lag_of.get(job)) for job, row in by_job.items()]
+
+    def _fresh(self, job: str, found: frozenset[str], now: datetime) -> frozenset[str]:
+        """The heads that changed now or so shortly before that they are still marked."""
+        seen = self._seen.setdefault(job, {})
+        seen |= dict.fromkeys(found, now)
+        return found | {head for head, at in seen.items() if (now - at).total_seconds() < self._marked}
 
     def _compared(self, job: str, row: Row, now: datetime) -> frozenset[str]:
         if self._before is None:

@@ -22,6 +22,8 @@ from dataflow.outcome import plain, told
 Record = dict[str, Any]
 EACH = 0.5
 """Seconds from one drawing to the next."""
+MARKED = 10.0
+"""Seconds for which a change is set off."""
 ENDED_WITHIN = 1.0
 """Seconds that the last drawing may take; a terminal that is held (Ctrl-S) takes for ever."""
 
@@ -32,7 +34,7 @@ class Board:
     def __init__(self) -> None:
         self._verdicts: dict[str, Record] = {}
         self._gates: dict[str, dict[str, Record]] = {}
-        self._looks = Looks()
+        self._looks = Looks(MARKED)
         self._lock = threading.Lock()
 
     def write(self, record: Record) -> str:
@@ -84,6 +86,7 @@ class LiveView:
         self._each = each
         self._told: deque[str] = deque()
         self._ended = threading.Event()
+        self._gone = False
         self._thread = threading.Thread(target=self._show, name="live view", daemon=True)
         self._ending = ExitStack()
 
@@ -97,17 +100,19 @@ class LiveView:
         self._ended.set()
         self._thread.join(ENDED_WITHIN)
         self._ending.close()
-        while self._told:
-            write_told(self._told.popleft())
+        self._give_up()
 
     def write(self, record: Record) -> None:
         """Takes one record: the job's line changes, and a verdict that is another is told above the table."""
         if news := self._board.write(record):
-            self._told.append(news)
+            self.told(news)
 
     def told(self, note: str) -> None:
-        """A line above the table."""
-        self._told.append(note)
+        """A line above the table; on standard error once the view has ended."""
+        if self._gone:
+            write_told(plain(note))
+        else:
+            self._told.append(note)
 
     def _show(self) -> None:
         """Draws until the end. A terminal that is gone, or an error of our own, ends the view and not the watch."""
@@ -117,11 +122,16 @@ class LiveView:
                     self._draw()
                     self._ended.wait(self._each)
                 self._draw()
-        except (OSError, ValueError):
-            return
         except Exception as error:
-            self._ending.close()
-            tell(f"internal error: {told(error)}; the live view ends, the watch goes on")
+            self._give_up()
+            if not isinstance(error, OSError):
+                tell(f"internal error: {told(error)}; the live view ends, the watch goes on")
+
+    def _give_up(self) -> None:
+        """From now on lines go straight to standard error, those first that wait."""
+        self._gone = True
+        while self._told:
+            write_told(plain(self._told.popleft()))
 
     def _draw(self) -> None:
         from dataflow.job_table import WATCHED, screenful, unread_said

@@ -54,6 +54,14 @@ def test_change_is_marked_for_one_look_and_told_until_the_next() -> None:
     assert line.change.at == NOON - timedelta(seconds=2)
 
 
+def test_change_can_be_marked_for_longer_than_one_look() -> None:
+    memory = Looks(marked=10.0)
+    memory.look([row_of(verdict(), {})], NOON)
+    for seconds, marks in ((2, {"B"}), (4, {"B"}), (11.9, {"B"}), (12, set())):
+        (line,) = memory.look([row_of(verdict(B="FAIL STARVED"), {})], NOON + timedelta(seconds=seconds))
+        assert line.marks == marks
+
+
 def test_a_step_does_not_push_out_the_change_of_a_gate() -> None:
     first, starved = row_of(verdict(), {}), row_of(verdict(B="FAIL STARVED"), {})
     (line,) = looked([first], [starved], [row_of(verdict(B="FAIL STARVED", step=8, stage="training"), {})])
@@ -89,6 +97,13 @@ def test_end_of_a_job_is_a_change_of_its_verdict() -> None:
 def test_job_without_a_verdict_shows_what_is_known_and_no_more() -> None:
     said = shown([Line(unjudged_row("/kim/rl", {"B": gate("B", "ERROR UNMEASURED")}))])
     assert said.splitlines()[1].split() == ["/kim/rl", "-", "-", "UNMEASURED", "-", "-", "generation", "-", "-", "-"]
+
+
+def test_first_verdict_is_a_change_and_what_comes_with_it_is_none() -> None:
+    (line,) = looked([unjudged_row("/kim/rl", {"B": gate("B", "PASS FED")})], [row_of(verdict(B="FAIL STARVED"), {})])
+    assert line.marks == {"verdict", "B"}
+    assert line.change is not None
+    assert line.change.says == "- → NO-KILL, B FED → STARVED"
 
 
 def test_what_has_changed_is_seen_without_colours() -> None:

@@ -22,7 +22,8 @@ class Drawn:
     def __init__(self, ours: int) -> None:
         self._ours = ours
         self._bytes = bytearray()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         try:
@@ -52,8 +53,10 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TextIO, Drawn]]:
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     ours, theirs = os.openpty()
+    drawn = Drawn(ours)
     with open(theirs, "w", encoding="utf-8") as stream:
-        yield stream, Drawn(ours)
+        yield stream, drawn
+    drawn.reader.join(30)
     os.close(ours)
 
 
@@ -105,11 +108,11 @@ def test_view_shows_a_line_a_job_and_what_was_told_above(terminal: tuple[TextIO,
         "2026-07-20T11:55:00.000Z  /kim/rl  NO-KILL → KILL  (high)",
     ]
     assert lines[3].startswith("job ")
-    assert lines[4].split()[:4] == ["/kim/rl", "KILL", "ALIVE", "STARVED"]
+    assert lines[4].split()[:4] == ["/kim/rl", "*KILL", "ALIVE", "*STARVED"]
     assert "5 s, 1 unread" in lines[4]
     assert lines[5:] == ["/kim/rl: finelog.log can't be read"]
     assert "\x1b[?25l" not in drawn.text
-    assert "\x1b[1;31mKILL" in drawn.text
+    assert "\x1b[33m5 s, 1 unread" in drawn.text
 
 
 def test_what_is_told_at_the_very_end_is_not_lost(terminal: tuple[TextIO, Drawn]) -> None:
