@@ -12,7 +12,7 @@ output verdicts
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bytewax.operators as op
 import msgspec
@@ -23,16 +23,13 @@ from bytewax.testing import cluster_main
 from dataflow.feed import ReplayFeed, open_feed
 from dataflow.opened import READ_BYTES
 from dataflow.outcome import Guarded, Outcome
-from dataflow.shards import JobShards, watched
+from dataflow.shards import JobShards, LiveShards, watched
 from dataflow.sinks import InOrder, Sink, Sinks
 from extractors.record import Beat
 from state.case import Case
 from state.judge import Judge
 from state.report import encode
 from state.track import TRACKS, Track, Views
-
-if TYPE_CHECKING:
-    from dataflow.live_shards import LiveShards
 
 Passing = tuple[Beat, Views]
 
@@ -94,7 +91,7 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
         return self._judge.snapshot(), list(self._judge.waiting)
 
 
-def build(jobs: "JobShards | LiveShards", sink: Sink, outcome: Outcome, heartbeat_us: int | None = None) -> Dataflow:
+def build(jobs: JobShards | LiveShards, sink: Sink, outcome: Outcome, heartbeat_us: int | None = None) -> Dataflow:
     """The flow over these jobs. heartbeat_us is event time; None asks for none."""
     flow = Dataflow("wedgewatch")
     beats = op.input("jobs", flow, jobs)
