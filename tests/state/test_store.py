@@ -12,7 +12,7 @@ from state.store import Store, StoreError, reading
 def verdict(job: str, at: str, says: str = "NO-KILL", number: str = "v") -> dict:
     restarts = {"burned": 0, "evidence": [], "fingerprint": None}
     head = {"kind": "verdict", "id": f"{number}{at}", "job": job, "at": at, "verdict": says, "gates": {}}
-    return {**head, "terminal": False, "restarts": restarts}
+    return {**head, "terminal": False, "cause": None, "restarts": restarts}
 
 
 def gate(job: str, letter: str, at: str, condition: str) -> dict:
@@ -122,3 +122,17 @@ def test_a_file_where_the_store_should_be_is_named(tmp_path: Path) -> None:
         Store(tmp_path / "s")
     with pytest.raises(StoreError, match="s: holds no store"), reading(tmp_path / "s"):
         pass
+
+
+def test_a_damaged_block_is_told_as_damage_by_writer_and_reader(tmp_path: Path) -> None:
+    written(tmp_path / "s", *(verdict("/a", f"T{number:03}", "KILL " * 100) for number in range(200)))
+    written(tmp_path / "s", verdict("/b", "T1"))
+    with min((tmp_path / "s").glob("*.sst")).open("r+b") as table:
+        table.write(b"\0" * 100)
+    store = Store(tmp_path / "s")
+    with pytest.raises(StoreError, match="the store is damaged") as caught:
+        store.write(verdict("/a", "T201"))
+    assert caught.value.damaged
+    with reading(tmp_path / "s") as book, pytest.raises(StoreError, match="the store is damaged"):
+        book.newest("/a")
+    store.close()
