@@ -225,11 +225,8 @@ def _with(gaps: tuple[str, ...], gap: str) -> tuple[str, ...]:
 
 
 def _read_to(known: SourceCoverage, evidence: Evidence, late: int) -> SourceCoverage:
-    times = [at for at in (known.from_us, known.to_us, evidence.at_us) if at is not None]
-    return msgspec.structs.replace(
-        known,
-        newest=evidence,
-        from_us=min(times) if times else None,
-        to_us=max(times) if times else None,
-        late=known.late + late,
-    )
+    at_us, from_us, to_us = evidence.at_us, known.from_us, known.to_us
+    if at_us is not None:
+        from_us = at_us if from_us is None else min(from_us, at_us)
+        to_us = at_us if to_us is None else max(to_us, at_us)
+    return msgspec.structs.replace(known, newest=evidence, from_us=from_us, to_us=to_us, late=known.late + late)
