@@ -113,9 +113,7 @@ class Shortcut:
                 return None
             if transport_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
                 return None
-        elif transport_us is None and not next_to_read:
-            return None
-        elif raw.find("] ", at + 20, at + TAG_LIMIT) > 0 and LABEL.match(raw, at):
+        elif (transport_us is None and not next_to_read) or _is_labelled(raw, at):
             return None
         if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
             return None
@@ -150,6 +148,11 @@ class Shortcut:
         if own_us is None and (found := _SECOND_OF_DAY.fullmatch(second)):
             own_us = clock.month_day(int(found[1]), int(found[2]), found[3])
         return own_us, end
+
+
+def _is_labelled(raw: str, at: int) -> bool:
+    """Whether a label before vLLM's own prefix begins at a place."""
+    return raw.find("] ", at + 20, at + TAG_LIMIT) > 0 and LABEL.match(raw, at) is not None
 
 
 def _asked(patterns: tuple[Pattern, ...], text: str) -> tuple[Any, str]:
