@@ -40,7 +40,7 @@ TRACKS: dict[str, dict[str, type[Tracker]]] = {
     "resources": {"gpus": GpusTracker, "pipeline": PipelineTracker},
     "rollouts": {"rollouts": RolloutsTracker, "duty_cycle": DutyCycleTracker, "dynamics": DynamicsTracker},
 }
-"""The steps of the flow and their trackers, each named as the case's view of it. The faults are the restart ledger's."""
+"""The steps of the flow and their trackers, each named as the case's view of it. The ledger has the faults."""
 
 
 class Track:
