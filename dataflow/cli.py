@@ -79,6 +79,12 @@ def main() -> None:
     metavar="DIR",
     help="Also write into this store, from which `status` and `report` answer.",
 )
+@click.option(
+    "--journal",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The journals of a watch (<store>/watch/journal): what it read late stands where it stood then.",
+)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow.")
 def replay(
     captures: tuple[str, ...],
@@ -90,6 +96,7 @@ def replay(
     log_folder: Path | None,
     exit_code: bool,
     store: Path | None,
+    journal: Path | None,
     workers: int,
 ) -> None:
     """Reads recorded captures at full speed in event time. Prints a line whenever the answer of a gate changes (A
@@ -109,7 +116,7 @@ def replay(
 
     outcome, decisions = Outcome(), Decisions()
     with halting(outcome):
-        feeds = feeds_of(captures, job_toml, as_of)
+        feeds = feeds_of(captures, job_toml, as_of, journal)
         if out is not None:
             refuse_to_overwrite(out, feeds)
         if store is not None:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from dataflow.blocks import BLOCK_BYTES, LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
 from dataflow.flights import flight_observations
 from dataflow.homes import home_of_failure
+from dataflow.journal import Journal, journal_of
 from dataflow.log_reading import LogReading, observed, source_seen
 from dataflow.merge import ACTOR_KINDS, Merge, Stream
 from dataflow.opened import READ_BYTES, STDIN
@@ -42,7 +43,8 @@ _DATED = re.compile(
 @dataclass(slots=True)
 class ReplayFeed:
     """One capture, ready to be read. captured is its path as the user gave it; notes gathers what the user should
-    hear of its reading, as `<place>: <what>`; read counts what was read so far."""
+    hear of its reading, as `<place>: <what>`; read counts what was read so far; journal is the folder of a live watch's
+    journals, by which what it read late stands where it stood then."""
 
     job: str
     captured: str
@@ -52,11 +54,16 @@ class ReplayFeed:
     read_size: int = READ_BYTES
     notes: list[str] = field(default_factory=list)
     read: ReadSoFar = field(default_factory=ReadSoFar)
+    journal: Path | None = None
 
     def beats(self, outcome: Outcome | None = None) -> Iterator[Beat]:
         """The job's stream. Reads the files as it goes. Raises Halted where the outcome says so."""
         outcome = outcome or Outcome()
-        merge = Merge(list(self._streams(outcome)), any(s.kind is SourceKind.POLL for s in self.capture.sources))
+        streams = list(self._streams(outcome))
+        if self.journal is not None:
+            journal = Journal(journal_of(self.journal, self.job))
+            streams = [_as_then(each, journal) for each in streams]
+        merge = Merge(streams, any(s.kind is SourceKind.POLL for s in self.capture.sources))
         runs = iter(merge)
         first = next(runs, [])
         start_us = first[0].at_us if first else self.as_of_us or 0
@@ -135,6 +142,15 @@ class ReplayFeed:
                 yield reading.failed(piece) if isinstance(piece, SourceFailed) else reading.end(piece)
 
 
+def _as_then(stream: Stream, journal: Journal) -> Stream:
+    """A source's observations at the times that they had live. Trials, each in its own files, change places by it."""
+    moved = (journal.of_replay(run) for run in stream.runs)
+    if stream.kind is not SourceKind.TRIAL:
+        return replace(stream, runs=moved)
+    every = [each for run in moved for each in run]
+    return replace(stream, runs=[sorted(every, key=lambda each: (type(each.signal) is SourceEnded, each.at_us))])
+
+
 def _is_small(source: Source) -> bool:
     """Whether a file's bytes fit into one block."""
     if source.stream is not None or source.compression is not Compression.NONE or source.path == STDIN:
@@ -187,7 +203,12 @@ def _head(source: Source) -> bytes:
 
 
 def open_feed(
-    path: str, *, job_toml: Path | None = None, as_of_us: int | None = None, read_size: int = READ_BYTES
+    path: str,
+    *,
+    job_toml: Path | None = None,
+    as_of_us: int | None = None,
+    read_size: int = READ_BYTES,
+    journal: Path | None = None,
 ) -> ReplayFeed:
     """Looks at a capture and its job.toml (or the one given). Raises CaptureError or SettingsError."""
     capture = open_capture(path)
@@ -195,7 +216,7 @@ def open_feed(
     facts = _facts(toml) if toml else JobFacts()
     job = facts.id or capture.job_id
     declared = JobDeclared(facts, captured=shown(path))
-    return ReplayFeed(job, shown(path), capture, declared, as_of_us, read_size)
+    return ReplayFeed(job, shown(path), capture, declared, as_of_us, read_size, journal=journal)
 
 
 def _facts(job_toml: Path) -> JobFacts:

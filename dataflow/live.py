@@ -37,6 +37,8 @@ from state.trackers.facts import JobDeclared
 
 LOOK_US = 1_000_000
 """How often a capture is looked at for what came and went."""
+PEEK_US = 10_000_000
+"""How often a line that only grows is looked into."""
 TURN_SECONDS = 0.2
 """How long one job may be read at a time, while others wait."""
 SKEW_AGAIN_US = (60_000_000, 600_000_000, 3_600_000_000)
@@ -94,6 +96,7 @@ class LiveFeed:
         self._skews: dict[str, Skew] = {}
         self._anchor_us = 0
         self._looked_us: int | None = None
+        self._peeked_us = 0
         self._measured: list[int] = []
         self._fresh = self._settling = True
 
@@ -106,6 +109,7 @@ class LiveFeed:
             self._settling = self._settling and bool(found.trials)
             self._found(found, now_us)
             self._dumped(now_us)
+            self._peeked(now_us)
         self._read(now_us)
         beats = [] if self._settling else list(self._release(self._known_up_to(now_us)))
         self._fare()
@@ -231,6 +235,16 @@ class LiveFeed:
                 del self._dumps[name]
                 self._dumps_read.add(name)
                 self._waiting.whole(name, self._trials.dump(source, now_us))
+
+    def _peeked(self, now_us: int) -> None:
+        """Looks into lines without end, every ten seconds."""
+        if now_us - self._peeked_us < PEEK_US:
+            return
+        self._peeked_us = now_us
+        for tail in self._rounds.brisk():
+            source = self._sources[tail.source.relative]
+            if run := source.peek(now_us):
+                self._waiting.hold(source.source.relative, run)
 
     # Reading.
 

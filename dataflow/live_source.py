@@ -3,21 +3,29 @@
 import pickle
 from typing import Any
 
+import msgspec
+
 from dataflow.beats import Run
 from dataflow.blocks import LINE_BYTES, LineCut
 from dataflow.capture import Source
 from dataflow.identity import Mark
+from dataflow.journal import at
 from dataflow.log_reading import LogReading, observed, source_seen
 from dataflow.outcome import told
 from dataflow.poll_files import RECORD_BYTES
 from dataflow.polls import PollReadings
 from dataflow.reads import unpacked_name
 from dataflow.rounds import AnyTail
+from dataflow.tail import Tail
 from dataflow.tailing import tail_of
 from dataflow.turns import Piece, Rotated, TailFailed, Trouble
 from extractors.extract import Skew
-from extractors.record import Block, SourceFailed, SourceKind, SourceResumed
+from extractors.record import Block, Observation, SourceFailed, SourceKind, SourceResumed
+from extractors.trainer import BufferProgress, EvaluationProgress, PolicyProgress, StepProgress
 
+BARS = frozenset({BufferProgress, StepProgress, PolicyProgress, EvaluationProgress})
+"""Signals of bars that are redrawn in place."""
+UNPEEKED = frozenset({SourceKind.POLL, SourceKind.FLIGHT, SourceKind.TRIAL})
 _ORDER = tuple(SourceKind)
 
 
@@ -47,6 +55,7 @@ class LiveSource:
         self._begun = begun
         self._reading = self._new_reading()
         self._asleep: bytes | None = None
+        self._peeked = b""
         self.tail: AnyTail = self._tail(mark, block_bytes)
 
     @property
@@ -72,6 +81,23 @@ class LiveSource:
             if isinstance(piece, Rotated):
                 generation = piece.generation
         return out
+
+    def peek(self, now_us: int) -> Run:
+        """What a bar says that is redrawn in one line without end: a tqdm prints no newline for hours. It has no time of
+        its own, so it is of now. The line will be read again, whole, when it ends."""
+        mark = self.tail.mark
+        if mark.size <= mark.offset or not isinstance(self.tail, Tail) or self.source.kind in UNPEEKED:
+            return []
+        held = self.tail.held()
+        if b"\r" not in held or held == self._peeked:
+            return []
+        self._peeked = held
+        reading = pickle.loads(self._asleep or pickle.dumps(self._reading, pickle.HIGHEST_PROTOCOL))
+        try:
+            found = reading.reader.read(Block(self.source.relative, mark.offset, mark.line, held.rstrip(b"\r") + b"\n"))
+        except Exception:
+            return []
+        return [_of_now(each, now_us) for each in found if type(each.signal) in BARS]
 
     def snapshot(self) -> tuple[bytes, bytes, str, int, bool]:
         """How far it was read, for `restored`. What was not read since the last one is let go of, and taken up again
@@ -158,6 +184,11 @@ class LiveSource:
     def _failure(self, signal: Any) -> Any:
         name = "source_resumed" if isinstance(signal, SourceResumed) else "source_failed"
         return observed(signal, name, self.source.relative, self.newest_us)
+
+
+def _of_now(observation: Observation, now_us: int) -> Observation:
+    evidence = msgspec.structs.replace(observation.evidence, at_us=None)
+    return at(msgspec.structs.replace(observation, evidence=evidence), now_us)
 
 
 def order_of(kind: SourceKind, relative: str) -> tuple[int, str]:

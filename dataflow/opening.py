@@ -39,7 +39,9 @@ def starting() -> Iterator[None]:
         gc.enable()
 
 
-def feeds_of(captures: tuple[str, ...], job_toml: Path | None, as_of: int | None) -> "list[ReplayFeed]":
+def feeds_of(
+    captures: tuple[str, ...], job_toml: Path | None, as_of: int | None, journal: Path | None = None
+) -> "list[ReplayFeed]":
     """The captures, each ready to be read. Ends the command (exit 2) over one that can't be, or that comes twice."""
     from dataflow.capture import CaptureError
     from dataflow.feed import open_feed
@@ -51,7 +53,7 @@ def feeds_of(captures: tuple[str, ...], job_toml: Path | None, as_of: int | None
         unusable("-: standard input can be read only once; name it once")
     for path in captures:
         try:
-            feed = open_feed(path, job_toml=job_toml, as_of_us=as_of)
+            feed = open_feed(path, job_toml=job_toml, as_of_us=as_of, journal=journal)
         except (CaptureError, SettingsError) as error:
             unusable(str(error))
         if feed.job in feeds:

@@ -65,6 +65,10 @@ class Rounds:
             else:
                 self._quiet.append(tail)
 
+    def brisk(self) -> list[AnyTail]:
+        """The tails whose files grew lately."""
+        return list(self._brisk.values())
+
     def close(self) -> None:
         """Closes all tails."""
         for name in list(self.tails):

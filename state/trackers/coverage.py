@@ -4,6 +4,7 @@ Bounds: one entry a file, all files of a trial archive or folder being one; 64 f
 64 actor classes.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -43,6 +44,8 @@ class Reading(StrEnum):
     UNREADABLE = "unreadable"
 
 
+_TURNED = re.compile(r"(?<=\.log|\.out|\.err|\.txt)\.\d{1,5}(?:\.gz|\.zst)?$")
+"""What rotation adds to the name of a log."""
 _MADE_BY_THE_SHARD = frozenset({SourceSeen, SourceEnded, SourceFailed, SourceResumed, JobDeclared, AttemptStarted})
 _BEST = (Reading.UNSEEN, Reading.UNREADABLE, Reading.READING, Reading.READ)
 
@@ -130,15 +133,15 @@ class CoverageTracker(ShowingTracker):
         ended: SourceEnded = observation.signal
         name = entry_name(observation.evidence.source, ended.kind)
         known = self.sources.get(name) or SourceCoverage(ended.kind, Reading.READING)
-        trials = ended.kind is SourceKind.TRIAL
+        several = ended.kind is SourceKind.TRIAL or known.reading is Reading.READ
         self._keep(
             name,
             msgspec.structs.replace(
                 known,
                 reading=Reading.READ,
-                lines=ended.lines + (known.lines if trials else 0),
-                unparsed=ended.unparsed + (known.unparsed if trials else 0),
-                complete=ended.complete and (known.complete or not trials),
+                lines=ended.lines + (known.lines if several else 0),
+                unparsed=ended.unparsed + (known.unparsed if several else 0),
+                complete=ended.complete and (known.complete or not several),
                 gaps=_with(known.gaps, ended.gap),
             ),
         )
@@ -213,7 +216,8 @@ class CoverageTracker(ShowingTracker):
 
     def _settle(self) -> None:
         for source, evidence in self.newest.items():
-            name = source if source in self.sources else entry_name(source, SourceKind.TRIAL)
+            name = _TURNED.sub("", source)
+            name = name if name in self.sources else entry_name(source, SourceKind.TRIAL)
             known = self.sources.get(name)
             if known is not None:
                 self.sources[name] = _read_to(known, evidence, self.late.get(source, 0))
@@ -235,9 +239,10 @@ class CoverageTracker(ShowingTracker):
 
 
 def entry_name(source: str, kind: SourceKind) -> str:
-    """The entry that a source is counted in: itself, or the archive or folder of a trial's file."""
+    """The entry that a source is counted in: itself, the log of which it is a rotated part, or the archive or folder of
+    a trial's file."""
     if kind is not SourceKind.TRIAL:
-        return source
+        return _TURNED.sub("", source)
     return source.split("!", 1)[0].split("/", 1)[0]
 
 
