@@ -49,6 +49,10 @@ class Played:
         pieces = bisect_right(self.dues, at_us)
         return self.ends[pieces - 1] if pieces else -1
 
+    def due_of(self, offset: int) -> int:
+        """When the byte at an offset is due."""
+        return self.dues[min(bisect_right(self.ends, offset), len(self.dues) - 1)]
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:

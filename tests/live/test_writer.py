@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from dataflow.capture import open_capture
+from dataflow.feed import open_feed
+from dataflow.reads import unpacked_name
 from extractors.clocks import SECOND_US, parse_iso
 from tests.live.recorded import recorded
 from tests.live.writer import Manner, Writer, play
@@ -16,6 +18,8 @@ from tests.live.writer import Manner, Writer, play
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURE = ROOT / "tests" / "captures" / "one_slot_401_burst"
 PLAIN = ROOT / "tests" / "captures" / "engine_death_meta_tensors"
+CAPTURES = sorted(path.parent for path in (ROOT / "tests" / "captures").glob("*/job.toml"))
+LATENESS_US = 5 * SECOND_US
 BRIEF = 6.0
 TORN = Manner(rate=1e6, seed=3, torn=True, step=BRIEF)
 
@@ -29,7 +33,7 @@ class Stage:
         self.writer = Writer(self.target, recorded(capture), manner)
 
     def play(self, look: Callable[[int], None] = lambda at_us: None) -> "Stage":
-        play(self.writer, self.clock, monotonic=lambda: 0.0, sleep=lambda _: look(self.now_us))
+        play([self.writer], self.clock, monotonic=lambda: 0.0, sleep=lambda _: look(self.now_us))
         return self
 
     @property
@@ -146,7 +150,30 @@ def test_the_same_seed_writes_the_same_parts_at_the_same_times(tmp_path: Path) -
 
 def test_it_is_a_process_of_its_own(tmp_path: Path) -> None:
     words = [str(PLAIN), str(tmp_path / "capture"), "--clock", str(tmp_path / "clock"), "--rate", "0", "--torn"]
-    ran = subprocess.run([sys.executable, "-m", "tests.live.writer", *words], cwd=ROOT, capture_output=True, check=True)
-    assert b'"begin"' in ran.stdout
-    again = subprocess.run([sys.executable, "-m", "tests.live.writer", *words], cwd=ROOT, capture_output=True)
+    also = ["--also", str(PLAIN), str(tmp_path / "other")]
+    command = [sys.executable, "-m", "tests.live.writer", *words]
+    subprocess.run([*command, *also], cwd=ROOT, check=True)
+    assert not filecmp.dircmp(tmp_path / "capture", tmp_path / "other").diff_files
+    again = subprocess.run(command, cwd=ROOT, capture_output=True)
     assert b"holds files already" in again.stderr
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_nothing_that_a_replay_observes_is_due_later_than_a_watch_waits_for_it(capture: Path) -> None:
+    schedule, files = recorded(capture), {}
+    for file in schedule.files:
+        files[file.relative] = file
+    late = [
+        (observation.evidence.source, due - observation.at_us)
+        for beat in open_feed(str(capture)).beats()
+        for observation in beat.observations
+        if (file := files.get(played_as(observation.evidence.source))) is not None
+        and (due := file.due_of(observation.evidence.offset)) > observation.at_us + LATENESS_US
+    ]
+    assert late == []
+
+
+def played_as(source: str) -> str:
+    """The name under which a file of a packed log or an archive is played."""
+    archive, _, member = source.partition("!/")
+    return f"trace_jobs/{member.partition('/')[2]}" if member else unpacked_name(archive)

@@ -10,13 +10,10 @@ import argparse
 import os
 import random
 import shutil
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import orjson
 
 from extractors.clocks import SECOND_US, write_iso
 from tests.live.recorded import Played, Recorded, recorded
@@ -186,19 +183,20 @@ def publish(clock: Path, at_us: int) -> None:
 
 
 def play(
-    writer: Writer,
+    writers: Sequence[Writer],
     clock: Path,
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Writes all files, and publishes each time once its lines are there."""
-    manner = writer.manner
+    """Writes all files of captures of one time, and publishes each time once its lines are there."""
+    manner = writers[0].manner
     step_us = int((manner.step or manner.rate * STEP or 5.0) * 1000) * 1000
-    at_us = writer.schedule.begin_us // 1000 * 1000
-    last_us = writer.end_us + int(manner.slack * SECOND_US)
-    begun, began_us = monotonic(), at_us
+    at_us = began_us = min(writer.schedule.begin_us for writer in writers) // 1000 * 1000
+    last_us = max(writer.end_us for writer in writers) + int(manner.slack * SECOND_US)
+    begun = monotonic()
     while True:
-        writer.write(at_us, at_us + step_us)
+        for writer in writers:
+            writer.write(at_us, at_us + step_us)
         publish(clock, at_us)
         if at_us >= last_us:
             return
@@ -208,10 +206,11 @@ def play(
 
 
 def main(words: list[str] | None = None) -> None:
-    """Reads the arguments, plays, and prints when the capture begins and ends."""
+    """Reads the arguments and plays."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recorded", type=Path)
     parser.add_argument("target", type=Path)
+    parser.add_argument("--also", nargs=2, type=Path, action="append", default=[], metavar=("RECORDED", "TARGET"))
     parser.add_argument("--clock", type=Path, required=True)
     parser.add_argument("--rate", type=float, default=120.0, help="event seconds a second; 0: as fast as it can")
     parser.add_argument("--step", type=float, default=0.0, help="event seconds a step; rate x 0.05 without it")
@@ -222,16 +221,14 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--log", default="", help="the log that is turned or held back; the largest without it")
     parser.add_argument("--slack", type=float, default=30.0, help="event seconds that the clock runs on after the end")
     asked = parser.parse_args(words)
-    asked.target.mkdir(parents=True, exist_ok=True)
-    if any(asked.target.iterdir()):
-        parser.error(f"{asked.target}: holds files already")
-    schedule = recorded(asked.recorded)
     manner = Manner(asked.rate, asked.seed, asked.torn, asked.rotate, asked.late, asked.log, asked.slack, asked.step)
-    writer = Writer(asked.target, schedule, manner)
-    said = {"begin": write_iso(schedule.begin_us), "end": write_iso(writer.end_us), "files": len(schedule.files)}
-    sys.stdout.write(orjson.dumps(said).decode() + "\n")
-    sys.stdout.flush()
-    play(writer, asked.clock)
+    writers = []
+    for played, target in [(asked.recorded, asked.target), *asked.also]:
+        target.mkdir(parents=True, exist_ok=True)
+        if any(target.iterdir()):
+            parser.error(f"{target}: holds files already")
+        writers.append(Writer(target, recorded(played), manner))
+    play(writers, asked.clock)
 
 
 if __name__ == "__main__":
