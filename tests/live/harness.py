@@ -148,10 +148,12 @@ def playing(recorded: Path, target: Path, clock: Path, *options: str, also: Sequ
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a replay of a finished capture says: its records before the capture's end, as they are written."""
+    """What a replay of a finished capture says: its records before the capture's end, as they are written, and the
+    final one."""
 
     lines: list[bytes]
     end_us: int
+    final: bytes
 
     def of(self, lines: Sequence[bytes]) -> list[bytes]:
         """The records of a watch that tell of the time before the capture's end."""
@@ -166,7 +168,7 @@ def replayed(capture: Path, folder: Path, *options: str) -> Replayed:
     assert ran.exit_code == 0, ran.output
     lines = out.read_bytes().split(b"\n")[:-1]
     end_us = at_of(lines[-1])
-    return Replayed([line for line in lines if at_of(line) < end_us], end_us)
+    return Replayed([line for line in lines if at_of(line) < end_us], end_us, lines[-1])
 
 
 def at_of(line: bytes) -> int:
