@@ -118,7 +118,7 @@ def test_twenty_kills_at_any_time_lose_no_record_and_repeat_none(pair: tuple[Wat
     chance = random.Random(20)
     end_us = _end_of(first, watch.folder.parent)
     one, two = watch.captures
-    with playing(first, one, watch.clock or one, "--torn", "--rate", "30", also=(second, two)):
+    with playing(first, one, watch.clock or one, "--torn", "--rate", "40", also=(second, two)):
         for number in range(KILLS):
             watch.start(workers=1 + number % 2)
             time.sleep(chance.uniform(0.2, 2.5 if FULL else 1.6) * SLOW)
@@ -135,7 +135,7 @@ def test_eight_graceful_ends_with_one_and_two_workers_lose_nothing_either(pair: 
     end_us = _end_of(first, watch.folder.parent)
     one, two = watch.captures
     took = []
-    with playing(first, one, watch.clock or one, "--torn", "--rate", "60", also=(second, two)):
+    with playing(first, one, watch.clock or one, "--torn", "--rate", "80", also=(second, two)):
         for number in range(STOPS):
             watch.start(workers=1 + number % 2)
             watch.wait(lambda: watch.released_us() > 0, within=20)
