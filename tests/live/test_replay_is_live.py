@@ -81,6 +81,11 @@ def test_a_log_that_is_rotated_amid_the_run_is_read_once_and_whole(watch: Watch,
     assert folded(expected.of(watch.lines())) == folded(expected.lines)
 
 
+def test_logs_that_are_replaced_by_longer_copies_are_read_once(watch: Watch) -> None:
+    expected = followed(watch, RUN, "--torn", "--copied")
+    assert differing(expected.of(watch.lines()), expected.lines) == ""
+
+
 def test_lines_that_come_too_late_are_counted_and_the_journal_replays_them(watch: Watch) -> None:
     on_time = followed(watch, RUN, "--late", "60")
     job = next(iter(watch.health()["jobs"].values()))

@@ -4,6 +4,7 @@ import filecmp
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,9 @@ class Stage:
         return {path.relative_to(self.target).as_posix(): path.read_bytes() for path in paths}
 
 
-def test_what_is_played_is_in_the_end_what_was_recorded(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, PLAIN, TORN).play()
+@pytest.mark.parametrize("copied", [False, True])
+def test_what_is_played_is_in_the_end_what_was_recorded(tmp_path: Path, copied: bool) -> None:
+    stage = Stage(tmp_path, PLAIN, replace(TORN, copied=copied)).play()
     same = filecmp.dircmp(PLAIN, stage.target)
     assert (same.left_only, same.right_only) == ([], [])
     for name, content in stage.files().items():

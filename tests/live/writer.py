@@ -12,7 +12,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from extractors.clocks import SECOND_US, write_iso
@@ -33,7 +33,7 @@ ROTATIONS = ("rename", "copytruncate")
 class Manner:
     """How the writer plays: event seconds a second (0: as fast as it can), what it does to the files meanwhile, and how
     far it lets the clock run on after the end. log is the file that is rotated or held back; the largest one unless
-    named."""
+    named. copied says that files are replaced by longer copies, as rsync does."""
 
     rate: float = 120.0
     seed: int = 0
@@ -43,6 +43,7 @@ class Manner:
     log: str = ""
     slack: float = 30.0
     step: float = 0.0
+    copied: bool = False
 
 
 @dataclass(slots=True)
@@ -122,8 +123,13 @@ class Writer:
     def _add(self, relative: str, data: bytes, at_us: int) -> None:
         path = self.target / relative
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as out:
-            out.write(data)
+        if self.manner.copied:
+            longer = path.with_name(f".{path.name}.a1B2c3")
+            longer.write_bytes((path.read_bytes() if path.exists() else b"") + data)
+            longer.replace(path)
+        else:
+            with path.open("ab") as out:
+                out.write(data)
         os.utime(path, ns=(at_us * 1_000, at_us * 1_000))
 
     def _tear(self, until_us: int, next_us: int) -> None:
@@ -217,17 +223,18 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--torn", action="store_true", help="write lines in parts")
     parser.add_argument("--rotate", choices=ROTATIONS, default="", help="turn a log amid the run")
+    parser.add_argument("--copied", action="store_true", help="replace files by longer copies instead of appending")
     parser.add_argument("--late", type=float, default=0.0, help="hold lines of a log back by so many event seconds")
     parser.add_argument("--log", default="", help="the log that is turned or held back; the largest without it")
     parser.add_argument("--slack", type=float, default=30.0, help="event seconds that the clock runs on after the end")
     asked = parser.parse_args(words)
-    manner = Manner(asked.rate, asked.seed, asked.torn, asked.rotate, asked.late, asked.log, asked.slack, asked.step)
+    known = {field.name: getattr(asked, field.name) for field in fields(Manner)}
     writers = []
     for played, target in [(asked.recorded, asked.target), *asked.also]:
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
             parser.error(f"{target}: holds files already")
-        writers.append(Writer(target, recorded(played), manner))
+        writers.append(Writer(target, recorded(played), Manner(**known)))
     play(writers, asked.clock)
 
 
