@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from dataflow.beats import Run, beats
 from dataflow.beginning import Beginning
 from dataflow.blocks import BLOCK_BYTES, LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
 from dataflow.flights import flight_observations
 from dataflow.homes import home_of_failure
-from dataflow.merge import ACTOR_KINDS, Merge, Run, Stream, beats
+from dataflow.merge import ACTOR_KINDS, Merge, Stream
 from dataflow.notes import LogNotes
 from dataflow.opened import READ_BYTES, STDIN
 from dataflow.outcome import Halted, Outcome

@@ -1,29 +1,21 @@
-"""One job's files as one ordered stream, cut into beats at fixed event-time boundaries.
+"""One job's files as one ordered stream.
 
 Order: effective time, then file rank, then byte offset; ties never depend on arrival.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from extractors.record import Beat, Observation, SourceEnded, SourceKind, Tick
-from state.attempts import AttemptCutter
-from state.policy import BEAT, HOUR, MINUTE, SECOND_US
+from dataflow.beats import Run
+from extractors.record import Observation, SourceEnded, SourceKind
 
-Run = list[Observation]
-BEAT_US = int(BEAT * SECOND_US)
-PART = 4096
-"""Observations that a beat holds at most: a log of hundreds of lines a millisecond must not be held in memory."""
 SHORT = 64
 """Thousands of files that speak in turn give runs of a line or two."""
 ACTOR_KINDS = (SourceKind.ACTOR, SourceKind.DAEMON)
 """Sources whose node's clock may run ahead: they don't move the job's end beyond its other sources."""
 _NEVER = (1 << 63, 0)
-
-_SILENCE_STRIDES = ((30 * MINUTE, BEAT), (6 * HOUR, MINUTE), (72 * HOUR, 10 * MINUTE), (float("inf"), 24 * HOUR))
-"""How long a silence has lasted, up to which the next empty beat comes after this stride (seconds)."""
 
 
 @dataclass(slots=True)
@@ -135,74 +127,3 @@ def _at(observation: Observation, at_us: int) -> Observation:
     return Observation(
         observation.signal, observation.evidence, at_us, observation.pattern, observation.origin, observation.repeated
     )
-
-
-def beats(
-    job: str,
-    runs: Iterable[Run],
-    end_us: Callable[[], int],
-    as_of_us: int | None,
-    endings: Callable[[int], Run] = lambda _: [],
-) -> Iterator[Beat]:
-    """The stream of one job as beats; the last one is final and stands at end_us(), or at as_of_us where given, with
-    the endings of the job's sources.
-
-    A beat ends at a multiple of 10 s; one of very many observations goes in parts. Silences are crossed by empty
-    beats, dense at first.
-    """
-    cutter = AttemptCutter()
-    gathered: list[Observation] = []
-    edge_us: int | None = None
-    for run in runs if as_of_us is None else _until(runs, as_of_us):
-        place = 0
-        while place < len(run):
-            at_us = run[place].at_us
-            if edge_us is None:
-                edge_us = _edge_after(at_us)
-            elif at_us >= edge_us:
-                yield Beat(job, Tick(edge_us), tuple(gathered))
-                gathered = []
-                yield from _silence(job, edge_us, _edge_after(at_us))
-                edge_us = _edge_after(at_us)
-            elif len(gathered) >= PART:
-                yield Beat(job, Tick(at_us), tuple(gathered), partial=True)
-                gathered = []
-            end = min(_end_before(run, edge_us, place), place + PART)
-            gathered += cutter.cut(run if end - place == len(run) else run[place:end])
-            place = end
-    last_us = as_of_us if as_of_us is not None else end_us()
-    if edge_us is not None and last_us >= edge_us:
-        yield Beat(job, Tick(edge_us), tuple(gathered))
-        gathered = []
-        yield from _silence(job, edge_us, _edge_after(last_us))
-    yield Beat(job, Tick(last_us, final=True), (*gathered, *endings(last_us)))
-
-
-def _until(runs: Iterable[Run], as_of_us: int) -> Iterator[Run]:
-    """The runs up to a time."""
-    for run in runs:
-        if run[-1].at_us > as_of_us:
-            yield run[: _end_before(run, as_of_us + 1, 0)]
-            return
-        yield run
-
-
-def _end_before(run: Run, at_us: int, place: int) -> int:
-    """The place in a run from which on nothing is before a time."""
-    return len(run) if run[-1].at_us < at_us else bisect_left(run, at_us, lo=place, key=_at_us)
-
-
-def _silence(job: str, from_us: int, edge_us: int) -> Iterator[Beat]:
-    """Empty beats between two edges, both left out."""
-    at_us = from_us
-    while True:
-        lasted = (at_us - from_us) / SECOND_US
-        stride = next(stride for limit, stride in _SILENCE_STRIDES if lasted < limit)
-        at_us += int(stride * SECOND_US)
-        if at_us >= edge_us:
-            return
-        yield Beat(job, Tick(at_us))
-
-
-def _edge_after(at_us: int) -> int:
-    return at_us - at_us % BEAT_US + BEAT_US
