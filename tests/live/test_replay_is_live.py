@@ -38,7 +38,14 @@ EVERY = sorted(path.parent for home in (OWN, SHARED) for path in home.glob("*/jo
 CAPTURES = EVERY if FULL else [OWN / name for name in SMALL]
 RATE = 150 if FULL else 900
 RUN = OWN / "engine_death_meta_tensors"
-OTHER = OWN / "weight_sync_bootstrap_hang"
+LAST_WORDS = """:job_id:01000000
+:actor_name:FSDPPolicyWorkerBase
+2026-03-20 16:08:20.250 | INFO     | skyrl_train.workers.worker:init_model:88 - loading the model of rank 9
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.12/site-packages/skyrl_train/workers/worker.py", line 91, in init_model
+    weights = self.read_shard(path)
+RuntimeError: CUDA error: an illegal memory access was encountered
+"""
 LATENESS_US = 5 * SECOND_US
 KILLS, STOPS = 20, 8
 
@@ -83,6 +90,16 @@ def test_a_log_that_is_rotated_amid_the_run_is_read_once_and_whole(watch: Watch,
 
 def test_logs_that_are_replaced_by_longer_copies_are_read_once(watch: Watch) -> None:
     expected = followed(watch, RUN, "--torn", "--copied")
+    assert differing(expected.of(watch.lines()), expected.lines) == ""
+
+
+def test_a_traceback_that_its_process_did_not_outlive_is_told_in_time(watch: Watch, tmp_path: Path) -> None:
+    """No line follows that would end it."""
+    recorded = copied(RUN, tmp_path / "recorded", "/sam/rl-last-words-20260320")
+    home = next(recorded.glob("ray_vllm_logs/*/*"))
+    (home / f"worker-{'9c' * 28}-01000000-6001.err").write_text(LAST_WORDS)
+    expected = followed(watch, recorded, "--torn")
+    assert any(b"illegal memory access" in line for line in expected.lines)
     assert differing(expected.of(watch.lines()), expected.lines) == ""
 
 
