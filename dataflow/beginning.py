@@ -3,6 +3,8 @@
 A live run meets a file when its first lines come, a replay has it from the start; both must tell of it at one time.
 """
 
+from typing import Any
+
 from extractors.clocks import Clock
 from extractors.extract import Reader
 from extractors.layers import Unwrapper
@@ -22,6 +24,13 @@ class Beginning:
         self._looked = 0
         self._found_us: int | None = None
         self._told = False
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._reader, self._unwrapper.clock, self._unwrapper.base, self._looked, self._found_us, self._told
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._reader, clock, base, self._looked, self._found_us, self._told = state
+        self._unwrapper = Unwrapper(clock, base)
 
     def of(self, block: Block, run: list[Observation]) -> int | None:
         """The time of the beginning, once, when this block and what it says show it; else None."""

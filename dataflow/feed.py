@@ -2,19 +2,18 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
 from dataflow.beats import Run, beats
-from dataflow.beginning import Beginning
 from dataflow.blocks import BLOCK_BYTES, LineCut, block_bytes_of, blocks
 from dataflow.capture import HEAD_BYTES, Capture, Source, head_of, open_capture, shown
 from dataflow.flights import flight_observations
 from dataflow.homes import home_of_failure
+from dataflow.log_reading import LogReading, observed, source_seen
 from dataflow.merge import ACTOR_KINDS, Merge, Stream
-from dataflow.notes import LogNotes
 from dataflow.opened import READ_BYTES, STDIN
 from dataflow.outcome import Halted, Outcome
 from dataflow.polls import poll_observations, recorded_at
@@ -22,12 +21,10 @@ from dataflow.reads import Compression, chunks
 from dataflow.skew import measured
 from dataflow.trials import trial_observations
 from extractors.clocks import MONTH_US, parse_iso
-from extractors.extract import NO_SKEW, Reader, Skew
-from extractors.quoting import quote
+from extractors.extract import NO_SKEW, Skew
 from extractors.record import (
     Beat,
     Block,
-    Evidence,
     Observation,
     SourceEnded,
     SourceFailed,
@@ -67,7 +64,7 @@ class ReplayFeed:
         yield from beats(self.job, every, lambda: max(merge.end_us, start_us), self.as_of_us, merge.endings)
 
     def _streams(self, outcome: Outcome) -> Iterator[Stream]:
-        anchor_us = anchor(self.capture)
+        anchor_us = anchor(self.capture.sources)
         skews = self._skews(anchor_us, outcome)
         small = {source.relative for source in self.capture.sources if _is_small(source)}
         block_bytes = block_bytes_of(len(self.capture.sources) - len(small))
@@ -123,30 +120,15 @@ class ReplayFeed:
     def _log(
         self, source: Source, anchor_us: int, skew: Skew, block_bytes: int, go_on: Callable[[], None]
     ) -> Iterator[Run]:
-        reader = Reader(source.relative, source.origin, _near(source) or anchor_us, skew=skew)
-        notes, beginning = LogNotes(source.relative, self.notes), Beginning(reader, _near(source) or anchor_us)
-        last: Block | None = None
-        for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=reader.newlines_of):
+        reading = LogReading(source, anchor_us, skew, self.notes)
+        for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=reading.reader.newlines_of):
             go_on()
             if isinstance(piece, Block):
-                notes.look(piece)
-                last, run = piece, notes.heard(reader.read(piece))
-                begun_us = beginning.of(piece, run)
-                yield run if begun_us is None else [_seen(source.kind, source.relative, begun_us), *run]
+                yield reading.read(piece)
             elif isinstance(piece, LineCut):
-                notes.say(
-                    f"line {piece.line} at byte {piece.offset} has {piece.size} bytes; only its first 1 MiB is matched"
-                )
-            elif isinstance(piece, SourceFailed):
-                notes.say(piece.why)
-                yield [observed(piece, "source_failed", source.relative, reader.time_of(""))]
+                reading.cut(piece)
             else:
-                found = notes.heard(reader.end())
-                notes.end(last)
-                begun_us = beginning.at_us(found) if last is not None else None
-                if begun_us is not None:
-                    found = [_seen(source.kind, source.relative, begun_us), *found]
-                yield [*found, _ended(source.relative, reader, piece, last)]
+                yield reading.failed(piece) if isinstance(piece, SourceFailed) else reading.end(piece)
 
 
 def _is_small(source: Source) -> bool:
@@ -164,57 +146,28 @@ def _at_once(runs: Iterator[Run]) -> Iterator[Run]:
     yield [observation for run in runs for observation in run]
 
 
-def _near(source: Source) -> int | None:
-    """A moment near the first line of a file, as far as its path tells one."""
-    return source.writer.session_start_us or source.writer.written_us
-
-
-def _seen(kind: SourceKind, source: str, at_us: int) -> Observation:
-    return observed(SourceSeen(kind), "source_seen", source, at_us)
-
-
 def _with_beginning(kind: SourceKind, source: str, run: Run) -> Run:
     """A source's first run, which tells first that the source is there. A file that could not be opened is not, and
     one without a line tells nothing."""
     first = run[0].signal
     if type(first) in (SourceSeen, SourceEnded) or (type(first) is SourceFailed and first.whole):
         return run
-    return [_seen(kind, source, run[0].at_us), *run]
+    return [source_seen(kind, source, run[0].at_us), *run]
 
 
-def observed(signal: object, name: str, source: str, at_us: int) -> Observation:
-    """An observation that the feed itself makes of a source. It quotes nothing."""
-    return Observation(signal, Evidence(name, source, 1, 0, None, ""), at_us, name)
-
-
-def _ended(source: str, reader: Reader, ended: SourceEnded, last: Block | None) -> Observation:
-    """The end of a file, with its last line for evidence of how far it was read."""
-    signal = SourceEnded(ended.kind, ended.lines, ended.size, reader.unparsed + reader.torn, ended.complete, ended.gap)
-    if last is None:
-        return observed(signal, "source_ended", source, reader.time_of(""))
-    said = last.data.rstrip(b"\n")
-    start = said.rfind(b"\n") + 1
-    raw = said[start:].decode("utf-8", "replace")
-    at_us = reader.time_of(raw)
-    blank = len(last.data) - len(said) - 1
-    line = ended.lines - max(0, blank) if said else last.line
-    evidence = Evidence("source_ended", source, line, last.offset + start, reader.unwrapper.clock.newest_us, quote(raw))
-    return Observation(signal, evidence, at_us, "source_ended")
-
-
-def anchor(capture: Capture) -> int:
-    """A moment near the capture's beginning, by which clocks without a date are read: the first poll, the start of
-    the Ray session, or the first date in a log's head. 0 where there is none. One that is a month before all others is
-    broken."""
-    polls = [recorded_at(_head(source)) for source in capture.sources if source.kind is SourceKind.POLL]
+def anchor(sources: Sequence[Source]) -> int:
+    """A moment near the beginning of a capture of these sources, by which clocks without a date are read: the first
+    poll, the start of the Ray session, or the first date in a log's head. 0 where there is none. One that is a month
+    before all others is broken."""
+    polls = [recorded_at(_head(source)) for source in sources if source.kind is SourceKind.POLL]
     known = [at_us for at_us in polls if at_us is not None]
-    known = known or [s.writer.session_start_us for s in capture.sources if s.writer.session_start_us is not None]
+    known = known or [s.writer.session_start_us for s in sources if s.writer.session_start_us is not None]
     known.sort()
     while len(known) > 2 and known[1] - known[0] > MONTH_US:
         del known[0]
     if known:
         return known[0]
-    for source in capture.sources:
+    for source in sources:
         for found in _DATED.finditer(_head(source)):
             date = found[1] or b"-".join(found.group(3, 4, 5))
             at_us = parse_iso((date + b"T" + (found[2] or found[6])).decode())

@@ -96,6 +96,10 @@ class Clock:
         self._dated = anchor_us > 0
         self._doubted_days = 0
 
+    def __getstate__(self) -> dict[str, object]:
+        """What the file has shown, without the seconds that were looked up."""
+        return {**self.__dict__, "seconds": {}}
+
     def full(self, second: str, digits: str = "") -> int | None:
         """`2026-07-01 22:47:31` with the digits of its fraction."""
         at = self.seconds.get(second)

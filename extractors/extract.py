@@ -3,6 +3,8 @@
 The one place where a pattern's failure is caught: it becomes a count of unparsed lines, never an exception.
 """
 
+from typing import Any
+
 import msgspec
 
 from extractors import kept
@@ -51,18 +53,20 @@ class Reader:
     def __init__(
         self, source: str, base: Origin, anchor_us: int, catalogue: Catalogue | None = None, skew: Skew = NO_SKEW
     ) -> None:
-        self.source = source
-        self.catalogue = catalogue or CATALOGUE.whole
-        self.unwrapper = Unwrapper(Clock(anchor_us, skew.own_us), base)
         self._ahead_us = skew.stream_us - skew.own_us
         self.unparsed = 0
         self.torn = 0
-        known = scanned(self.catalogue, UNSPOKEN_HINTS, INSIDE)
-        self._scanner, self._hints, self._by_hint = known.scanner, known.hints, known.by_hint
-        self._shortcut = Shortcut(source, self.unwrapper, self._ahead_us, known)
         self._joiner = Joiner()
         self._lines: Lines | None = None
         self._ordering = Ordering(anchor_us)
+        self._begin(source, Unwrapper(Clock(anchor_us, skew.own_us), base), catalogue or CATALOGUE.whole)
+
+    def _begin(self, source: str, unwrapper: Unwrapper, catalogue: Catalogue) -> None:
+        """Makes ready what is the same for all files of a catalogue."""
+        self.source, self.unwrapper, self.catalogue = source, unwrapper, catalogue
+        known = scanned(catalogue, UNSPOKEN_HINTS, INSIDE)
+        self._scanner, self._hints, self._by_hint = known.scanner, known.hints, known.by_hint
+        self._shortcut = Shortcut(source, unwrapper, self._ahead_us, known)
 
     def read(self, block: Block) -> list[Observation]:
         """The observations of one block. While a message is open all lines are read, since its continuations hold no
@@ -89,6 +93,27 @@ class Reader:
             place = Place(data[start:end].decode("utf-8", "replace"), lines.number_at(start), block.offset + start)
             self._line(place, hints, lines, out)
         return self._ordering.settled(out)
+
+    def rest(self) -> None:
+        """Lets go of the block that was read last, but for the little that the next one needs of it."""
+        if self._lines is not None:
+            self._lines = self._lines.kept()
+
+    @property
+    def newest_us(self) -> int | None:
+        """The effective time before which nothing more comes of this file; None while it has shown none."""
+        return self._ordering.newest_us
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """What a later reader goes on from. Scanners and caches are made anew."""
+        self.rest()
+        known = (self.source, self.unwrapper.clock, self.unwrapper.base, self._ahead_us, self.unparsed, self.torn)
+        return (*known, self._joiner, self._ordering, self._lines)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        source, clock, base, self._ahead_us, *rest = state
+        self._begin(source, Unwrapper(clock, base), CATALOGUE.whole)
+        self.unparsed, self.torn, self._joiner, self._ordering, self._lines = rest
 
     def newlines_of(self, block: Block) -> int:
         """The newlines of a block. Of the one that was just read most are counted already."""

@@ -23,6 +23,11 @@ class Ordering:
         self._anchor_us = anchor_us
         self._newest_us: int | None = None
 
+    @property
+    def newest_us(self) -> int | None:
+        """The newest time that was settled; None before the first."""
+        return self._newest_us
+
     def settled(self, found: list[Observation]) -> list[Observation]:
         """The observations of a block with their effective times."""
         if self._runs_well([each.at_us for each in found]):

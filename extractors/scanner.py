@@ -67,6 +67,13 @@ class Lines:
         self._counted = 0
         self._number = block.line
 
+    def kept(self) -> "Lines":
+        """The same to the block that follows, without this one's bytes."""
+        tail, end = self.tail(), self.block.offset + len(self.data)
+        rest = Lines(Block(self.block.source, end - len(tail), 0, tail))
+        rest.after, rest.timed = len(tail) if self.after == len(self.data) else -1, self.timed
+        return rest
+
     def number_at(self, start: int) -> int:
         """The number of the line that begins at a place in the block, no earlier than the one asked before."""
         self._number += newlines(self.data, self._counted, start)

@@ -375,7 +375,7 @@ def test_what_is_found_in_a_pipe_does_not_depend_on_its_pieces(monkeypatch: pyte
     monkeypatch.setattr(sys, "stdin", stdin)
     capture = open_capture("-")
     assert capture.job_id == "/kim/rl"
-    assert write_iso(anchor(capture)) == "2026-03-14T09:00:00.000Z"
+    assert write_iso(anchor(capture.sources)) == "2026-03-14T09:00:00.000Z"
 
 
 def test_a_folder_in_the_place_of_job_toml_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""One log as observations, whoever brings its blocks: a file that is read through, or a tail."""
+
+from typing import Any
+
+from dataflow.beats import Run
+from dataflow.beginning import Beginning
+from dataflow.blocks import LineCut
+from dataflow.capture import Source
+from dataflow.notes import LogNotes
+from extractors.extract import Reader, Skew
+from extractors.quoting import quote
+from extractors.record import Block, Evidence, Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
+
+
+class LogReading:
+    """Reads the blocks of one log in order. anchor_us is a moment near its first line, where its path tells none;
+    notes gets what the user should hear. begun says that its beginning was told before (what it holds was read under
+    another name)."""
+
+    def __init__(self, source: Source, anchor_us: int, skew: Skew, notes: list[str], begun: bool = False) -> None:
+        near_us = source.writer.session_start_us or source.writer.written_us or anchor_us
+        self.reader = Reader(source.relative, source.origin, near_us, skew=skew)
+        self._kind = source.kind
+        self._notes = LogNotes(source.relative, notes)
+        self._beginning = None if begun else Beginning(self.reader, near_us)
+        self._last: Block | None = None
+
+    def read(self, block: Block) -> Run:
+        """What a block says; the first time one shows it, that the file is there."""
+        self._notes.look(block)
+        self._last, run = block, self._notes.heard(self.reader.read(block))
+        if self._beginning is None or (begun_us := self._beginning.of(block, run)) is None:
+            return run
+        return self._begun(begun_us, run)
+
+    def cut(self, piece: LineCut) -> None:
+        """Tells of a line that is matched in part."""
+        self._notes.say(
+            f"line {piece.line} at byte {piece.offset} has {piece.size} bytes; only its first 1 MiB is matched"
+        )
+
+    def failed(self, piece: SourceFailed) -> Run:
+        """A failure of the file, at the newest time of its lines."""
+        self._notes.say(piece.why)
+        return [observed(piece, "source_failed", self.reader.source, self.reader.time_of(""))]
+
+    def flush(self) -> Run:
+        """What the end of the file lets go."""
+        found = self._notes.heard(self.reader.end())
+        if self._beginning is not None and self._last is not None:
+            begun_us = self._beginning.at_us(found)
+            found = found if begun_us is None else self._begun(begun_us, found)
+        return found
+
+    def end(self, ended: SourceEnded) -> Run:
+        """What the end of the file lets go, and the end itself."""
+        found = self.flush()
+        self._notes.end(self._last)
+        return [*found, _ended(self.reader, ended, self._last)]
+
+    def rest(self) -> None:
+        """Lets go of the last block but for what the next one needs of it."""
+        self.reader.rest()
+        self._last = None
+
+    def tell_to(self, notes: list[str]) -> None:
+        """Tells to another list from now on (after it was kept and taken up again)."""
+        self._notes = LogNotes(self.reader.source, notes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"reader": self.reader, "_kind": self._kind, "_beginning": self._beginning, "_last": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.tell_to([])
+
+    def _begun(self, at_us: int, run: Run) -> Run:
+        self._beginning = None
+        return [source_seen(self._kind, self.reader.source, at_us), *run]
+
+
+def source_seen(kind: SourceKind, source: str, at_us: int) -> Observation:
+    """That a file is there."""
+    return observed(SourceSeen(kind), "source_seen", source, at_us)
+
+
+def observed(signal: object, name: str, source: str, at_us: int) -> Observation:
+    """An observation that the feed itself makes of a source. It quotes nothing."""
+    return Observation(signal, Evidence(name, source, 1, 0, None, ""), at_us, name)
+
+
+def _ended(reader: Reader, ended: SourceEnded, last: Block | None) -> Observation:
+    """The end of a file, with its last line for evidence of how far it was read."""
+    source = reader.source
+    signal = SourceEnded(ended.kind, ended.lines, ended.size, reader.unparsed + reader.torn, ended.complete, ended.gap)
+    if last is None:
+        return observed(signal, "source_ended", source, reader.time_of(""))
+    said = last.data.rstrip(b"\n")
+    start = said.rfind(b"\n") + 1
+    raw = said[start:].decode("utf-8", "replace")
+    at_us = reader.time_of(raw)
+    blank = len(last.data) - len(said) - 1
+    line = ended.lines - max(0, blank) if said else last.line
+    evidence = Evidence("source_ended", source, line, last.offset + start, reader.unwrapper.clock.newest_us, quote(raw))
+    return Observation(signal, evidence, at_us, "source_ended")
