@@ -18,8 +18,9 @@ from pathlib import Path
 from extractors.clocks import SECOND_US, write_iso
 from tests.live.recorded import Played, Recorded, recorded
 
-STEP = 0.05
-"""Seconds between two published times."""
+STEP, LONGEST_STEP = 0.05, 2.0
+"""Seconds between two published times; of event time at most so many, that a file which must stand still before it is
+read (a trial's result) is not late by that."""
 TORN_SHARE = 0.3
 """The share of growing files of whose next line a step writes a part."""
 ROTATED_WITHIN = (0.3, 0.7)
@@ -196,7 +197,8 @@ def play(
 ) -> None:
     """Writes all files of captures of one time, and publishes each time once its lines are there."""
     manner = writers[0].manner
-    step_us = int((manner.step or manner.rate * STEP or 5.0) * 1000) * 1000
+    step = manner.step or (min(manner.rate * STEP, LONGEST_STEP) if manner.rate else LONGEST_STEP)
+    step_us = int(step * 1000) * 1000
     at_us = began_us = min(writer.schedule.begin_us for writer in writers) // 1000 * 1000
     last_us = max(writer.end_us for writer in writers) + int(manner.slack * SECOND_US)
     begun = monotonic()
@@ -219,7 +221,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--also", nargs=2, type=Path, action="append", default=[], metavar=("RECORDED", "TARGET"))
     parser.add_argument("--clock", type=Path, required=True)
     parser.add_argument("--rate", type=float, default=120.0, help="event seconds a second; 0: as fast as it can")
-    parser.add_argument("--step", type=float, default=0.0, help="event seconds a step; rate x 0.05 without it")
+    parser.add_argument("--step", type=float, default=0.0, help="event seconds a step")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--torn", action="store_true", help="write lines in parts")
     parser.add_argument("--rotate", choices=ROTATIONS, default="", help="turn a log amid the run")
