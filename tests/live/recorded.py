@@ -66,7 +66,7 @@ class Recorded:
 def recorded(folder: Path) -> Recorded:
     """The schedule of a capture. Packed logs and archived trials are played unpacked, as they were written."""
     capture = open_feed(str(folder)).capture
-    anchor_us = anchor(capture)
+    anchor_us = anchor(capture.sources)
     skews = measured(capture.sources, anchor_us)
     files = [_source(source, anchor_us, skews.get(source.writer.host, NO_SKEW)) for source in capture.sources]
     for trials in capture.trials:
