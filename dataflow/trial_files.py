@@ -91,6 +91,16 @@ def _of_folder(path: str, relative: str, inside_job: bool) -> Iterator[TrialFile
             yield from one_trial(entry.path, source)
 
 
+def job_result(path: str, relative: str) -> Iterator[TrialFiles | Trouble]:
+    """What of a job's own result was not read, then the result, as a trial without a name."""
+    job = TrialFiles("")
+    with os.scandir(os.path.dirname(path)) as entries:
+        found = [entry for entry in entries if entry.path == path]
+    for entry in found:
+        yield from _file(job, entry, JOB_RESULT, relative)
+        yield job
+
+
 def one_trial(path: str, relative: str) -> Iterator[TrialFiles | Trouble]:
     """What of the trial in this folder was not read, then the trial."""
     trial = TrialFiles(relative.rsplit("/", 1)[-1])

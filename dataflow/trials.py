@@ -52,8 +52,8 @@ def trial_observations(
         count, size = count + bool(told_of), size + each.size
         gathered += read
     newest_us = max((at_us for at_us, _ in gathered if at_us is not None), default=anchor_us)
-    timed = [_at(observation, newest_us if at_us is None else at_us) for at_us, observation in gathered]
-    yield from sorted(timed, key=_order)
+    timed = _timed(gathered, newest_us)
+    yield from timed
     told = _told(trials.relative, troubles)
     notes += [f"{trouble.source}: {trouble.why}" for trouble in told]
     _say_unreadable(trials.relative, timed, {trouble.source for trouble in told}, notes)
@@ -64,6 +64,15 @@ def trial_observations(
     gap = f"{len(troubles)} file(s) or member(s) not read, or in part" if troubles else ""
     ended = SourceEnded(SourceKind.TRIAL, count, size, unreadable, complete=not troubles, gap=gap)
     yield _of_source(ended, "source_ended", trials.relative, newest_us)
+
+
+def read_one(trial: TrialFiles, now_us: int) -> list[Observation]:
+    """What the files of one trial say, by time; what they do not date is of now."""
+    return _timed(_read(trial), now_us)
+
+
+def _timed(gathered: list[tuple[int | None, Observation]], else_us: int) -> list[Observation]:
+    return sorted((_at(each, else_us if at_us is None else at_us) for at_us, each in gathered), key=_order)
 
 
 def _read(trial: TrialFiles) -> list[tuple[int | None, Observation]]:

@@ -109,14 +109,17 @@ class Tick(msgspec.Struct, frozen=True):
 class Beat(msgspec.Struct, frozen=True):
     """The observations of one job up to a tick, in order: the unit that travels through the flow.
 
-    partial says that more of the same ten seconds follows, so that it is folded but nothing is judged yet. kinds are
-    the types of its signals, so that a tracker is not asked of what none of them is.
+    partial says that more of the same beat follows, so that it is folded but nothing is judged yet. fresh says that the
+    stream begins with it, so that nothing that is remembered of the job counts; blind that the job's sources could not
+    be read when it was cut. kinds are the types of its signals, so that a tracker is not asked of what none of them is.
     """
 
     job: str
     tick: Tick
     observations: tuple[Observation, ...] = ()
     partial: bool = False
+    fresh: bool = False
+    blind: bool = False
     kinds: frozenset[type] = frozenset()
 
     def __post_init__(self) -> None:
@@ -147,3 +150,10 @@ class SourceFailed(msgspec.Struct, frozen=True):
     kind: SourceKind
     why: str
     whole: bool = True
+
+
+class SourceResumed(msgspec.Struct, frozen=True):
+    """A file that could not be read, for this reason, is read on after all, and nothing of it was missed."""
+
+    kind: SourceKind
+    why: str

@@ -66,7 +66,7 @@ class Judge(msgspec.Struct):
                 records += self._say(earlier, decided(earlier), final=False)
         self.waiting.clear()
         self.weighed_us = case.now_us
-        return records + self._say(case, come, beat.tick.final)
+        return records + self._say(case, come, beat.tick.final, beat.blind)
 
     def snapshot(self) -> bytes:
         """What was said, as msgpack bytes."""
@@ -87,12 +87,12 @@ class Judge(msgspec.Struct):
     def _is_news(self, come: Decided) -> bool:
         return come.gist != self.verdict or any(come.gist_of(letter) != said for letter, said in self.gates.items())
 
-    def _say(self, case: Case, come: Decided, final: bool) -> list[dict[str, Any]]:
+    def _say(self, case: Case, come: Decided, final: bool, blind: bool = False) -> list[dict[str, Any]]:
         if self.said_us is None:
             self.said_us = case.now_us
         self.watch = checked(self.watch, case, come)
         changed = [letter for letter in come.rulings if self._gate_changed(letter, come, case, final)]
-        says = self._verdict_changed(come, case) or final or self._heartbeat_due(case.now_us)
+        says = self._verdict_changed(come, case) or final or (not blind and self._heartbeat_due(case.now_us))
         if not changed and not says:
             return []
         verdict = worded(case, come, SaidBefore(self.watch.fired if self.watch else "", self.ended))

@@ -13,7 +13,15 @@ import msgspec
 from extractors.harbor_trials import TrialUnreadable
 from extractors.metrics import MetricsUnreadable
 from extractors.polls import PollFailed
-from extractors.record import Evidence, Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
+from extractors.record import (
+    Evidence,
+    Observation,
+    SourceEnded,
+    SourceFailed,
+    SourceKind,
+    SourceResumed,
+    SourceSeen,
+)
 from extractors.supervisor import DriverExited, UploadCut
 from state.policy import SECOND_US
 from state.tracker import AttemptStarted, ShowingTracker
@@ -35,7 +43,7 @@ class Reading(StrEnum):
     UNREADABLE = "unreadable"
 
 
-_MADE_BY_THE_SHARD = frozenset({SourceSeen, SourceEnded, SourceFailed, JobDeclared, AttemptStarted})
+_MADE_BY_THE_SHARD = frozenset({SourceSeen, SourceEnded, SourceFailed, SourceResumed, JobDeclared, AttemptStarted})
 _BEST = (Reading.UNSEEN, Reading.UNREADABLE, Reading.READING, Reading.READ)
 
 
@@ -155,6 +163,18 @@ class CoverageTracker(ShowingTracker):
             known = known or SourceCoverage(failed.kind, Reading.READING)
             self._keep(name, msgspec.structs.replace(known, complete=False, gaps=_with(known.gaps, failed.why)))
 
+    def _resumed(self, observation: Observation) -> None:
+        resumed: SourceResumed = observation.signal
+        source = observation.evidence.source
+        self.failures = [each for each in self.failures if each != (source, resumed.why)]
+        if (skip := self.skips.get(source)) is not None and skip.why == resumed.why:
+            del self.skips[source]
+        name = entry_name(source, resumed.kind)
+        known = self.sources.get(name)
+        if known is not None:
+            gaps = tuple(gap for gap in known.gaps if gap != resumed.why)
+            self._keep(name, msgspec.structs.replace(known, reading=Reading.READING, complete=not gaps, gaps=gaps))
+
     def _cut(self, observation: Observation) -> None:
         signal: DriverExited | UploadCut = observation.signal
         if isinstance(signal, UploadCut) or signal.upload_cut:
@@ -204,6 +224,7 @@ class CoverageTracker(ShowingTracker):
         SourceSeen: _seen,
         SourceEnded: _ended,
         SourceFailed: _failed,
+        SourceResumed: _resumed,
         TrialUnreadable: _skipped,
         MetricsUnreadable: _skipped,
         PollFailed: _skipped,

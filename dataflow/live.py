@@ -1,0 +1,287 @@
+"""One live job as beats: its files tailed, what they say held for the lateness and released in order of time.
+
+What comes of it depends on the files and their times, not on the moments of reading: but for lines that come later than
+the lateness, and lines from the future, which the journal tells of.
+"""
+
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dataflow.beats import BeatCutter
+from dataflow.blocks import block_bytes_of
+from dataflow.capture import Source
+from dataflow.feed import anchor
+from dataflow.homes import home_of_failure
+from dataflow.identity import Mark
+from dataflow.journal import Journal
+from dataflow.live_source import LiveSource, order_of
+from dataflow.live_trials import LiveTrials
+from dataflow.log_reading import observed
+from dataflow.merge import ACTOR_KINDS
+from dataflow.packed_tail import PackedTail
+from dataflow.rescan import Found, Rescan
+from dataflow.rounds import AnyTail, Rounds
+from dataflow.skew import measured
+from dataflow.tailing import continued_in, family
+from dataflow.waiting import Waiting
+from extractors.extract import NO_SKEW, Skew
+from extractors.record import Beat, SourceFailed, SourceKind
+from state.trackers.facts import JobDeclared
+
+LOOK_US = 1_000_000
+"""How often a capture is looked at for what came and went."""
+TURN_SECONDS = 0.2
+"""How long one job may be read at a time, while others wait."""
+SKEW_AGAIN_US = (60_000_000, 600_000_000, 3_600_000_000)
+"""When after the start the nodes' clocks are measured again; then every hour."""
+
+
+@dataclass(slots=True)
+class Lag:
+    """How a job's watching fares. released_us is up to when its stream was judged; late counts observations that came
+    too late for their place; unreadable are files that can't be read now, with why; blind says that nothing can."""
+
+    released_us: int = 0
+    late: int = 0
+    unreadable: dict[str, str] = field(default_factory=dict)
+    sources: int = 0
+    blind: bool = False
+
+
+class LiveFeed:
+    """The live stream of one job. declared is what its launcher knew; lateness_us how long a line may be on its way;
+    holds gives a time up to which no more is known yet (a poll or sync that runs), or None.
+
+    Its notes gather what the user should hear. A snapshot goes into `restore`.
+    """
+
+    def __init__(
+        self,
+        job: str,
+        path: str,
+        declared: JobDeclared,
+        *,
+        lateness_us: int,
+        journal: Journal,
+        holds: Callable[[int], int | None] = lambda _: None,
+    ) -> None:
+        self.job = job
+        self.path = path
+        self.notes: list[str] = []
+        self.lag = Lag()
+        self._declared = declared
+        self._lateness_us = lateness_us
+        self._holds = holds
+        self._journal = journal
+        self._rescan = Rescan(path)
+        self._rounds = Rounds()
+        self._sources: dict[str, LiveSource] = {}
+        self._families: dict[str, list[str]] = {}
+        self._kept: dict[str, Any] = {}
+        self._dumps: dict[str, tuple[Source, int]] = {}
+        self._dumps_read: set[str] = set()
+        self._trials = LiveTrials(self.notes)
+        self._waiting = Waiting(journal)
+        self._behind: list[tuple[int, str]] = []
+        self._cutter = BeatCutter(job)
+        self._skews: dict[str, Skew] = {}
+        self._anchor_us = 0
+        self._looked_us: int | None = None
+        self._measured: list[int] = []
+        self._fresh = self._settling = True
+
+    def poll(self, now_us: int) -> list[Beat]:
+        """Reads what is new, for a fraction of a second at most, and gives the beats that are over. Never raises
+        OSError but for a journal that can't be written."""
+        if self._settling or self._looked_us is None or now_us - self._looked_us >= LOOK_US:
+            self._looked_us = now_us
+            found = self._rescan.look(now_us)
+            self._settling = self._settling and bool(found.trials)
+            self._found(found, now_us)
+            self._dumped(now_us)
+        self._read(now_us)
+        beats = [] if self._settling else list(self._release(self._known_up_to(now_us)))
+        self._fare()
+        return [msgspec.structs.replace(beat, blind=True) for beat in beats] if self.lag.blind else beats
+
+    def _known_up_to(self, now_us: int) -> int:
+        """The time up to which everything was read."""
+        limits = [now_us - self._lateness_us]
+        if (held_us := self._holds(now_us)) is not None:
+            limits.append(held_us)
+        if self._behind:
+            limits.append(self._behind[0][0] - 1)
+        return min(limits)
+
+    def declare(self, declared: JobDeclared) -> None:
+        """The launcher's facts have become known, or others."""
+        self._declared = declared
+        if self._waiting.begun:
+            self._told(declared, "job_declared", "job.toml")
+
+    def snapshot(self) -> bytes:
+        """All that `restore` needs to go on from here."""
+        sources = {name: source.snapshot() for name, source in self._sources.items()} | self._kept
+        rest = {
+            "rescan": self._rescan.snapshot(),
+            "dumps": self._dumps_read,
+            "trials": (self._trials.begun, self._trials.told),
+            "waiting": self._waiting.snapshot(),
+            "cutter": self._cutter,
+            "anchor": self._anchor_us,
+            "skews": self._skews,
+        }
+        return pickle.dumps((sources, rest), pickle.HIGHEST_PROTOCOL)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Goes on where a snapshot was made. Raises whatever a broken one brings about."""
+        self._kept, rest = pickle.loads(snapshot)
+        self._rescan = Rescan(self.path, rest["rescan"])
+        self._trials.begun, self._trials.told = rest["trials"]
+        self._dumps_read = rest["dumps"]
+        self._waiting.restore(rest["waiting"])
+        self._cutter = rest["cutter"]
+        self._anchor_us, self._skews = rest["anchor"], rest["skews"]
+        self._fresh = False
+
+    def close(self) -> None:
+        """Lets go of all files."""
+        self._rounds.close()
+
+    # What came and went.
+
+    def _found(self, found: Found, now_us: int) -> None:
+        if found.new:
+            self._measure(now_us)
+        for source in found.new:
+            self._add(source, now_us)
+        for relative, why in found.failures:
+            self.notes.append(f"{relative}: {why}")
+            self._told(SourceFailed(home_of_failure(relative), why), "source_failed", relative)
+        for archive in found.archives:
+            self._waiting.whole(archive.relative, self._trials.archive(archive, now_us))
+        for trial in found.trials:
+            self._waiting.whole(trial.relative, self._trials.seen(trial, now_us))
+
+    def _add(self, source: Source, now_us: int) -> None:
+        if source.relative in self._sources:
+            return
+        if source.kind is SourceKind.FLIGHT:
+            if source.relative not in self._dumps_read:
+                self._dumps[source.relative] = (source, -1)
+            return
+        block_bytes = block_bytes_of(len(self._rescan.sources))
+        mark = None if source.relative in self._kept else self._continued(source, now_us)
+        skew = self._skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
+        added = LiveSource(source, self._anchor_us or now_us, skew, self.notes, block_bytes, mark, mark is not None)
+        if source.relative in self._kept:
+            added.restore(self._kept.pop(source.relative), block_bytes)
+        self._sources[source.relative] = added
+        self._families.setdefault(family(source.relative), []).append(source.relative)
+        self._rounds.add(added.tail)
+
+    def _continued(self, source: Source, now_us: int) -> Mark | None:
+        """How far a source was read under another name, which is read to its end first."""
+        for name in self._families.get(family(source.relative), ()):
+            other = self._sources[name]
+            if name == source.relative or not other.tail.mark.offset:
+                continue
+            self._poll(other, now_us)
+            while other.tail.more:
+                self._poll(other, now_us)
+            mark = continued_in(source, other.tail)
+            if mark is not None:
+                if isinstance(other.tail, PackedTail) or mark.offset == other.tail.mark.offset:
+                    other.tail.close()
+                gone = other.tail.mark.earlier
+                turned = gone is not None and gone.offset == mark.offset
+                self._journal.renamed(name, gone.generation if gone and turned else other.generation, source.relative)
+                return mark
+        return None
+
+    def _measure(self, now_us: int) -> None:
+        """A moment near the beginning, and how far the nodes' clocks run ahead, as far as what is there shows."""
+        sources = sorted(self._rescan.sources.values(), key=lambda each: each.rank)
+        self._anchor_us = self._anchor_us or anchor(sources)
+        if not self._measured:
+            self._measured = [now_us + after_us for after_us in SKEW_AGAIN_US]
+        elif now_us < self._measured[0]:
+            return
+        else:
+            self._measured = self._measured[1:] or [now_us + SKEW_AGAIN_US[-1]]
+        self._skews = measured(sources, self._anchor_us) or self._skews
+
+    def _dumped(self, now_us: int) -> None:
+        """Reads dumps that stand still since the last look."""
+        for name, (source, size) in list(self._dumps.items()):
+            try:
+                now = Path(source.path).stat().st_size
+            except OSError:
+                continue
+            if now != size:
+                self._dumps[name] = (source, now)
+            elif size:
+                del self._dumps[name]
+                self._dumps_read.add(name)
+                self._waiting.whole(name, self._trials.dump(source, now_us))
+
+    # Reading.
+
+    def _read(self, now_us: int) -> None:
+        """Polls what is due, then reads on in the file that is furthest behind."""
+        for tail in self._rounds.due(now_us):
+            if not tail.more:
+                self._poll_tail(tail, now_us)
+        until = time.monotonic() + TURN_SECONDS
+        while self._behind and time.monotonic() < until:
+            _, name = heappop(self._behind)
+            source = self._sources.get(name)
+            if source is not None:
+                self._poll_tail(source.tail, now_us)
+
+    def _poll_tail(self, tail: AnyTail, now_us: int) -> None:
+        source = self._sources[tail.source.relative]
+        self._poll(source, now_us)
+        if tail.more:
+            heappush(self._behind, (source.newest_us, tail.source.relative))
+
+    def _poll(self, source: LiveSource, now_us: int) -> None:
+        for generation, run in source.poll(now_us):
+            self._waiting.line(source.source.relative, generation, run, now_us)
+
+    def _told(self, signal: object, name: str, source: str) -> None:
+        """Holds an observation that the feed makes itself, of now."""
+        self._waiting.hold(source, [observed(signal, name, source, self._waiting.released_us + 1)])
+
+    # Releasing.
+
+    def _release(self, upto_us: int) -> Iterator[Beat]:
+        """The beats that are over when all up to a time is known."""
+        if upto_us <= self._waiting.released_us:
+            return
+        begun, run = self._waiting.begun, self._waiting.release(upto_us, self._order)
+        if run and not begun:
+            run.insert(0, observed(self._declared, "job_declared", "job.toml", run[0].at_us))
+        for beat in (*self._cutter.take(run), *self._cutter.reach(upto_us)):
+            yield msgspec.structs.replace(beat, fresh=True) if self._fresh else beat
+            self._fresh = False
+
+    def _order(self, name: str) -> tuple[int, str]:
+        source = self._sources.get(name)
+        return source.order if source is not None else order_of(home_of_failure(name), name)
+
+    def _fare(self) -> None:
+        """How the watching fares now."""
+        lag = self.lag
+        lag.released_us, lag.late, lag.sources = self._waiting.released_us, self._waiting.late, len(self._sources)
+        lag.unreadable = {name: each.trouble for name, each in self._sources.items() if each.trouble}
+        lag.blind = self._waiting.begun and (
+            not Path(self.path).exists() or 0 < len(self._sources) == len(lag.unreadable)
+        )

@@ -1,0 +1,68 @@
+"""The trials and dumps of a live job: files that are read whole when they stand still."""
+
+from dataflow.beats import Run
+from dataflow.capture import Source, TrialTar
+from dataflow.flights import flight_observations
+from dataflow.log_reading import observed, source_seen
+from dataflow.opened import READ_BYTES
+from dataflow.trial_files import Trouble, job_result, one_trial
+from dataflow.trial_watch import TrialSeen
+from dataflow.trials import read_one, trial_observations
+from extractors.harbor_trials import TrialEnded, TrialStarted
+from extractors.record import Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
+
+
+class LiveTrials:
+    """Reads what a look found; notes gets what the user should hear. begun are the folders and archives of which
+    something was told; told are the starts and ends of trials in archives, which are read again when they were written
+    again."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+        self.begun: set[str] = set()
+        self.told: dict[str, set[tuple[str, str]]] = {}
+
+    def seen(self, found: TrialSeen, now_us: int) -> Run:
+        """What a trial that began or ended says, or a job's own result. A start that nothing dates is of now."""
+        run: Run = []
+        try:
+            every = list((one_trial if found.name else job_result)(found.path, found.relative))
+        except OSError as error:
+            every = [Trouble(found.relative, f"cannot be read: {error.strerror}")]
+        for each in every:
+            if not isinstance(each, Trouble):
+                run += [one for one in read_one(each, now_us) if found.ended or type(one.signal) is not TrialEnded]
+            elif found.ended:
+                self.notes.append(f"{each.source}: {each.why}")
+                failed = SourceFailed(SourceKind.TRIAL, each.why, each.whole)
+                run.append(observed(failed, "source_failed", each.source, now_us))
+        return self._with_beginning(found.relative.split("/", 1)[0], run)
+
+    def archive(self, archive: TrialTar, now_us: int) -> Run:
+        """What an archive says that was not told before."""
+        told = self.told.setdefault(archive.relative, set())
+        run: Run = []
+        for each in trial_observations(archive, self.notes, now_us):
+            if isinstance(each.signal, SourceEnded):
+                continue
+            if isinstance(each.signal, TrialStarted | TrialEnded):
+                key = (type(each.signal).__name__, each.signal.trial)
+                if key in told:
+                    continue
+                told.add(key)
+            run.append(each)
+        return self._with_beginning(archive.relative, run)
+
+    def dump(self, source: Source, now_us: int) -> Run:
+        """What a dump of the flight recorder says."""
+        found = flight_observations(source, READ_BYTES, self.notes, now_us)
+        run: list[Observation] = [each for each in found if not isinstance(each.signal, SourceEnded)]
+        if run and not isinstance(run[0].signal, SourceFailed):
+            run = [source_seen(source.kind, source.relative, run[0].at_us), *run]
+        return run
+
+    def _with_beginning(self, name: str, run: Run) -> Run:
+        if not run or name in self.begun or isinstance(run[0].signal, SourceSeen):
+            return run
+        self.begun.add(name)
+        return [source_seen(SourceKind.TRIAL, name, run[0].at_us), *run]

@@ -1,0 +1,79 @@
+"""What was read of a live job and waits for its time: held for the lateness, released in order of time."""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from dataflow.beats import Run
+from dataflow.journal import Journal, at
+
+AHEAD_US = 60_000_000
+"""A line from further in the future is of a clock that runs ahead, and stands at this distance."""
+
+
+class Waiting:
+    """The observations of a job that were not released yet, by the names of their files. released_us is up to when all
+    was given; late counts observations that came after their time had been."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.released_us = 0
+        self.late = 0
+        self.begun = False
+        self._journal = journal
+        self._held: dict[str, Run] = {}
+
+    def line(self, name: str, generation: int, run: Run, now_us: int) -> None:
+        """Takes in what one generation of a file says. What is late stands behind what was released, what is from the
+        future near the present. Raises OSError where the journal can't be written."""
+        run = self._journal.moved(name, generation, run)
+        first_us, last_us = self.released_us + 1, now_us + AHEAD_US
+        if run[0].at_us < first_us or run[-1].at_us > last_us:
+            late = [each for each in run if each.at_us < first_us]
+            ahead = [each for each in run if each.at_us > last_us]
+            self.late += len(late)
+            for moved, to_us in ((late, first_us), (ahead, max(first_us, last_us))):
+                if moved and self.begun:
+                    self._journal.keep(name, generation, moved, to_us)
+            run = [at(each, min(max(each.at_us, first_us), max(first_us, last_us))) for each in run]
+        self.hold(name, run)
+
+    def whole(self, name: str, run: Run) -> None:
+        """Takes in what was read of a file at once: a trial, a dump, an archive of trials. Raises OSError."""
+        kept = [one for each in run for one in self._journal.moved(each.evidence.source, 0, [each])]
+        first_us = self.released_us + 1
+        for each in kept:
+            if self.begun and (each.at_us < first_us or each.evidence.at_us is None):
+                self._journal.keep(each.evidence.source, 0, [each], max(first_us, each.at_us))
+        self.hold(name, sorted((at(each, max(each.at_us, first_us)) for each in kept), key=attrgetter("at_us")))
+
+    def hold(self, name: str, run: Run) -> None:
+        """Holds a run until its time comes."""
+        if not run:
+            return
+        held = self._held.setdefault(name, [])
+        held += run
+        if len(held) > len(run) and held[-len(run) - 1].at_us > run[0].at_us:
+            held.sort(key=attrgetter("at_us"))
+
+    def release(self, upto_us: int, order: Callable[[str], tuple[int, str]]) -> Run:
+        """What stands up to a time, in order; of the same time by the order of the files."""
+        run: Run = []
+        for name in sorted(self._held, key=order):
+            held = self._held[name]
+            end = next((place for place, each in enumerate(held) if each.at_us > upto_us), len(held))
+            run += held[:end]
+            if end == len(held):
+                del self._held[name]
+            else:
+                del held[:end]
+        run.sort(key=attrgetter("at_us"))
+        self.released_us, self.begun = upto_us, self.begun or bool(run)
+        return run
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that `restore` needs."""
+        return self.released_us, self.late, self.begun, self._held
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Goes on where a snapshot was made."""
+        self.released_us, self.late, self.begun, self._held = snapshot
