@@ -30,7 +30,7 @@ class BeatCutter:
     """Cuts what it is given, in order. Plain data, so that it can be kept.
 
     edge_us is where the open beat ends at the latest, early_us where it ends early; silent is where the silence began
-    behind the last beat and the newest beat in it, where no beat is open; begun_us is the first observation's time.
+    behind the last beat and the newest beat in it, where no beat is open.
     """
 
     job: str
@@ -41,7 +41,6 @@ class BeatCutter:
     early_us: int | None = None
     silent: tuple[int, int] | None = None
     last_us: int = 0
-    begun_us: int | None = None
 
     def take(self, run: Run) -> Iterator[Beat]:
         """The beats that are over with these observations, none of which is before one that was taken."""
@@ -51,7 +50,6 @@ class BeatCutter:
             yield from self._pass(at_us, at_us - 1)
             if self.edge_us is None:
                 self.edge_us, self.silent = _edge_after(at_us), None
-                self.begun_us = at_us if self.begun_us is None else self.begun_us
             if self.count >= PART:
                 yield self._over(Tick(at_us), partial=True)
             place = self._gather(run, place, self.edge_us)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from dataflow.capture import Source
-from dataflow.opened import READ_BYTES, Damage
+from dataflow.opened import READ_BYTES, Damage, Taken, counted
 from dataflow.reads import LIMITS, Limits, chunks
 from extractors.record import Block, SourceEnded, SourceFailed
 from extractors.scanner import newlines
@@ -173,15 +173,17 @@ def blocks(
     block_bytes: int = BLOCK_BYTES,
     count: Newlines = newlines_of,
     line_bytes: int = LINE_BYTES,
+    taken: Taken | None = None,
 ) -> Iterator[Block | LineCut | SourceFailed | SourceEnded]:
     """The blocks of a file in order, then a SourceFailed for each damage, then one SourceEnded.
 
     SourceEnded counts all lines and uncompressed bytes; it is complete unless the last line has no newline or bytes are
     missing, and its unparsed is 0 (readers of lines count that). A SourceFailed is whole when not one byte was read.
-    count is asked of a block after it was given. Never raises for what is in or around the file.
+    count is asked of a block after it was given, taken is told of the bytes read. Never raises for what is in or
+    around the file.
     """
     cutter, damages = Cutter(source.relative, block_bytes, line_bytes, count), []
-    for chunk in _chunks(source, min(read_size, block_bytes), limits):
+    for chunk in _chunks(source, min(read_size, block_bytes), limits, taken):
         if isinstance(chunk, Damage):
             damages.append(chunk.why)
         else:
@@ -193,11 +195,12 @@ def blocks(
     yield SourceEnded(source.kind, cutter.lines, cutter.size, 0, complete=not gaps, gap="; ".join(gaps))
 
 
-def _chunks(source: Source, read_size: int, limits: Limits) -> Iterator[bytes | Damage]:
-    """A stream's head was taken to find the job, so it comes first."""
+def _chunks(source: Source, read_size: int, limits: Limits, taken: Taken | None) -> Iterator[bytes | Damage]:
+    """A stream's head was taken to find the job, so it comes first. A packed stream is counted unpacked."""
     if source.stream is None:
-        return chunks(source.path, source.compression, read_size, limits)
-    return _stream(source.head, source.stream)
+        return chunks(source.path, source.compression, read_size, limits, taken)
+    stream = _stream(source.head, source.stream)
+    return stream if taken is None else counted(stream, taken)
 
 
 def _stream(head: bytes, rest: Iterator[bytes | Damage]) -> Iterator[bytes | Damage]:

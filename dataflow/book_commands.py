@@ -6,24 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from dataflow.arguments import Duration
 from dataflow.ending import unusable
+from dataflow.job_rows import Row, row_of
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from state.store import Book
 
-Record = dict[str, Any]
-_COLOURS = {"KILL": "bold red", "NO-KILL": "green", "ERROR": "yellow"}
-_STATUS_COLOURS = {"FAIL": "bold red", "ERROR": "yellow"}
-_HEADS = ("job", "verdict", "A", "B", "C", "D", "stage", "step", "fresh", "age")
 _PIPE_WIDTH = 200
 """Columns of a table that goes into a pipe."""
-_DAY = 86_400.0
 
 
 def store_folder() -> Path:
@@ -51,13 +46,29 @@ format_option = click.option(
 @click.command(short_help="One line for each known job: verdict, gates, stage, step, freshness, age.")
 @store_option
 @format_option
-def status(folder: Path, layout: str | None) -> None:
+@click.option(
+    "--watch",
+    "every",
+    is_flag=False,
+    flag_value="2s",
+    type=Duration(),
+    metavar="[DURATION]",
+    help="Look again every 2 s, or so often, until Ctrl-C: a live table on a terminal, else a JSON line a change.",
+)
+def status(folder: Path, layout: str | None, every: float | None) -> None:
     """Shows each job's newest verdict, a line a job. Gates are shown as they stand now, which may be newer than the
-    verdict. Freshness is how long ago the newest line of the job was printed, age how long ago its verdict was said."""
+    verdict. Freshness is how long ago the newest line of the job was printed, age how long ago its verdict was said.
+
+    With --watch what changed since the look before is set off with a star, and the last column says what changed last.
+    """
+    if every is not None:
+        from dataflow.status_watch import watch_status
+
+        watch_status(lambda: _looked(folder), layout, every)
     with _opened(folder) as book:
-        rows = [_row(record, book.gates(record["job"])) for record in book.jobs()]
+        rows = _rows(book)
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
-        _show(rows, datetime.now(UTC))
+        _show(rows)
         return
     from state.report import encode
 
@@ -70,11 +81,15 @@ def status(folder: Path, layout: str | None) -> None:
 @store_option
 @format_option
 def report(job: str, folder: Path, layout: str | None) -> None:
-    """Prints the newest verdict of JOB with all that it rests on."""
+    """Prints the newest verdict of JOB with all that it rests on; as text also how earlier runs of its configuration
+    ended (jobs whose names differ in a date or counter at their end), if any are known. No gate looks at those."""
+    from dataflow.outcome import plain
+    from state.ledger import earlier_line
     from state.report import encode, text_report
 
     with _opened(folder) as book:
         record = book.newest(job)
+        ends = book.ends(job)
         known = [each["job"] for each in book.jobs()] if record is None else []
     if record is None:
         import difflib
@@ -85,6 +100,8 @@ def report(job: str, folder: Path, layout: str | None) -> None:
         )
     text = (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text"
     click.echo(text_report(record) if text else encode(record).decode())
+    if text and (line := earlier_line(record, ends)):
+        click.echo(f"\n{plain(line)}")
 
 
 def captured_of(job: str, folder: Path) -> str | None:
@@ -116,62 +133,25 @@ def _opened(folder: Path) -> "Iterator[Book]":
         unusable(str(error))
 
 
-def _row(verdict: Record, gates: dict[str, Record]) -> Record:
-    """What `status` says of a job."""
-    newer = {letter: gate for letter, gate in gates.items() if gate["at"] >= verdict["at"]}
-    said = {**verdict["gates"], **newer}
-    lines = [source["to"] for source in (verdict["coverage"] or {}).values() if source["to"]]
-    return {
-        "job": verdict["job"],
-        "verdict": verdict["verdict"],
-        "confidence": verdict["confidence"],
-        "terminal": verdict["terminal"],
-        "gates": {letter: f"{gate['status']} {gate['condition']}" for letter, gate in sorted(said.items())},
-        "stage": verdict["stage"],
-        "step": verdict["step"],
-        "newest_line": max(lines, default=None),
-        "at": verdict["at"],
-        "captured": verdict["captured"],
-    }
+def _looked(folder: Path) -> list[Row]:
+    """The rows of the store as it stands now. Raises StoreError."""
+    from state.store import reading
+
+    with reading(folder) as book:
+        return _rows(book)
 
 
-def _show(rows: list[Record], now: datetime) -> None:
-    """The rows as a table. Colours go only to a terminal."""
+def _rows(book: "Book") -> list[Row]:
+    """A row for each job of a store."""
+    return [row_of(record, book.gates(record["job"]), book.ends(record["job"])) for record in book.jobs()]
+
+
+def _show(rows: list[Row]) -> None:
+    """The rows as a table."""
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for head in _HEADS:
-        table.add_column(head, overflow="fold", no_wrap=head != "job")
-    for row in rows:
-        step = row["step"]
-        over = " (over)" if row["terminal"] else ""
-        table.add_row(
-            Text(row["job"]),
-            Text(f"{row['verdict']}{over}", style=_COLOURS[row["verdict"]]),
-            *(_gate(row["gates"].get(letter, "-")) for letter in "ABCD"),
-            row["stage"],
-            f"{step['done']}/{step['of']}" if step["of"] else str(step["done"]),
-            _ago(row["newest_line"], now),
-            _ago(row["at"], now),
-        )
+    from dataflow.job_rows import Line
+    from dataflow.job_table import HEADS, table_of
+
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    Console(width=width).print(table)
-
-
-def _gate(said: str) -> "Text":
-    """A gate's condition; what is not PASS in its colour."""
-    from rich.text import Text
-
-    passed, _, condition = said.partition(" ")
-    return Text(condition or said, style=_STATUS_COLOURS.get(passed, ""))
-
-
-def _ago(at: str | None, now: datetime) -> str:
-    from state.wording import span
-
-    if at is None:
-        return "-"
-    seconds = max(0.0, (now - datetime.fromisoformat(at)).total_seconds())
-    return f"{seconds / _DAY:.0f} d" if seconds > 2 * _DAY else span(seconds)
+    Console(width=width).print(table_of([Line(row) for row in rows], HEADS, datetime.now(UTC)))

@@ -100,6 +100,7 @@ def replay(
     with starting():
         from dataflow.flow import run
         from dataflow.outcome import Guarded, Outcome
+        from dataflow.progress_line import progress_shown
         from dataflow.sinks import Decisions, Every, InOrder
         from extractors.catalogue import CATALOGUE
 
@@ -112,8 +113,13 @@ def replay(
             refuse_to_overwrite(out, feeds)
         if store is not None:
             refuse_to_store_into(store, feeds)
-        with outputs_of(layout, out, log_folder, outcome) as outputs, stored(store) as kept:
-            ordered = InOrder([feed.job for feed in feeds], Guarded(Every(*outputs, *kept, decisions), outcome))
+        with (
+            outputs_of(layout, out, log_folder, outcome) as outputs,
+            stored(store) as kept,
+            progress_shown(feeds, outcome) as beside,
+        ):
+            sink = Guarded(Every(*map(beside, outputs), *kept, decisions), outcome)
+            ordered = InOrder([feed.job for feed in feeds], sink)
             heartbeat_us = None if heartbeat is None else int(heartbeat * 1_000_000)
             run(feeds, ordered, workers=workers, heartbeat_us=heartbeat_us, outcome=outcome)
             ordered.end()
@@ -194,13 +200,15 @@ def _explain_capture(
     with starting():
         from dataflow.explaining import case_at_end, explained
         from dataflow.outcome import Outcome
+        from dataflow.progress_line import progress_shown
 
     outcome = Outcome()
     with halting(outcome):
         feeds = feeds_of((path,), job_toml, as_of)
         if out is not None:
             refuse_to_overwrite(out, feeds)
-        case = case_at_end(feeds[0], outcome)
+        with progress_shown(feeds, outcome):
+            case = case_at_end(feeds[0], outcome)
         records = [] if case is None else list(explained(case, gate))
         if records:
             _explain(records, layout, out, outcome)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -49,8 +49,28 @@ class Calm(click.Group):
 
 def tell(message: str) -> None:
     """One line on standard error, fit for a terminal; lost where nobody reads it."""
+    _tellers[-1](f"wedgewatch: {plain(message)[:LONGEST]}")
+
+
+def write_told(line: str) -> None:
+    """Writes a line that is told to standard error."""
     with suppress(OSError, ValueError):
-        click.echo(f"wedgewatch: {plain(message)[:LONGEST]}", err=True)
+        click.echo(line, err=True)
+
+
+_tellers: list[Callable[[str], None]] = [write_told]
+"""Who writes what is told: the newest that was given."""
+
+
+@contextmanager
+def told_through(teller: Callable[[str], None]) -> Iterator[None]:
+    """What is told goes through this meanwhile: something is drawn on the terminal, and a line must not tear it. It may
+    be called by a signal's handler."""
+    _tellers.append(teller)
+    try:
+        yield
+    finally:
+        _tellers.remove(teller)
 
 
 def unusable(message: str) -> NoReturn:

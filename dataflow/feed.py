@@ -17,6 +17,7 @@ from dataflow.merge import ACTOR_KINDS, Merge, Stream
 from dataflow.opened import READ_BYTES, STDIN
 from dataflow.outcome import Halted, Outcome
 from dataflow.polls import poll_observations, recorded_at
+from dataflow.read_so_far import ReadSoFar
 from dataflow.reads import Compression, chunks
 from dataflow.skew import measured
 from dataflow.trials import trial_observations
@@ -41,7 +42,7 @@ _DATED = re.compile(
 @dataclass(slots=True)
 class ReplayFeed:
     """One capture, ready to be read. captured is its path as the user gave it; notes gathers what the user should
-    hear of its reading, as `<place>: <what>`."""
+    hear of its reading, as `<place>: <what>`; read counts what was read so far."""
 
     job: str
     captured: str
@@ -50,6 +51,7 @@ class ReplayFeed:
     as_of_us: int | None = None
     read_size: int = READ_BYTES
     notes: list[str] = field(default_factory=list)
+    read: ReadSoFar = field(default_factory=ReadSoFar)
 
     def beats(self, outcome: Outcome | None = None) -> Iterator[Beat]:
         """The job's stream. Reads the files as it goes. Raises Halted where the outcome says so."""
@@ -72,10 +74,10 @@ class ReplayFeed:
         for source in self.capture.sources:
             if source.kind is SourceKind.POLL:
                 polls = poll_observations(source, self.read_size, self.notes, anchor_us, outcome.go_on)
-                found = ([observation] for observation in polls)
+                found = self.read.whole(([observation] for observation in polls), source.path)
             elif source.kind is SourceKind.FLIGHT:
                 dumps = flight_observations(source, self.read_size, self.notes, anchor_us)
-                found = ([observation] for observation in dumps)
+                found = self.read.whole(([observation] for observation in dumps), source.path)
             else:
                 skew = skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
                 if source.relative in small:
@@ -84,7 +86,8 @@ class ReplayFeed:
                     found = self._log(source, anchor_us, skew, block_bytes, outcome.go_on)
             yield Stream(source.rank, source.kind, self._kept(source.relative, source.kind, found, outcome))
         for trials in self.capture.trials:
-            ends = trial_observations(trials, self.notes, anchor_us, go_on=outcome.go_on)
+            go_on = self.read.each_trial(outcome.go_on)
+            ends = trial_observations(trials, self.notes, anchor_us, go_on=go_on, taken=self.read.take)
             found = ([observation] for observation in ends)
             yield Stream(trials.rank, SourceKind.TRIAL, self._kept(trials.relative, SourceKind.TRIAL, found, outcome))
 
@@ -121,7 +124,8 @@ class ReplayFeed:
         self, source: Source, anchor_us: int, skew: Skew, block_bytes: int, go_on: Callable[[], None]
     ) -> Iterator[Run]:
         reading = LogReading(source, anchor_us, skew, self.notes)
-        for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=reading.reader.newlines_of):
+        count = reading.reader.newlines_of
+        for piece in blocks(source, self.read_size, block_bytes=block_bytes, count=count, taken=self.read.take):
             go_on()
             if isinstance(piece, Block):
                 yield reading.read(piece)

@@ -23,9 +23,10 @@ from bytewax.testing import cluster_main
 from dataflow.feed import ReplayFeed, open_feed
 from dataflow.opened import READ_BYTES
 from dataflow.outcome import Guarded, Outcome
-from dataflow.shards import JobShards, watched
+from dataflow.shards import JobShards, LiveShards, watched
 from dataflow.sinks import InOrder, Sink, Sinks
 from extractors.record import Beat
+from state.case import Case
 from state.judge import Judge
 from state.report import encode
 from state.track import TRACKS, Track, Views
@@ -47,6 +48,8 @@ class _TrackLogic(StatefulBatchLogic[Passing, Passing, dict[str, bytes]]):
     def on_batch(self, values: list[Passing]) -> tuple[list[Passing], bool]:
         passed: list[Passing] = []
         for beat, views in () if self._broken else values:
+            if beat.fresh:
+                self._track = Track(self._track.step)
             try:
                 passed.append((beat, self._track.fold(beat, views)))
             except Exception as error:
@@ -59,17 +62,23 @@ class _TrackLogic(StatefulBatchLogic[Passing, Passing, dict[str, bytes]]):
         return self._track.snapshots()
 
 
-class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], bytes]):
+class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[Case]]]):
     """Lifts the judge into a stateful operator. After an error of our own it says nothing more of the job."""
 
-    def __init__(self, snapshot: bytes | None, heartbeat_us: int | None, outcome: Outcome) -> None:
-        self._judge = msgspec.msgpack.decode(snapshot, type=Judge) if snapshot else Judge(heartbeat_us)
+    def __init__(self, snapshot: tuple[bytes, list[Case]] | None, heartbeat_us: int | None, outcome: Outcome) -> None:
+        self._judge = Judge(heartbeat_us)
+        if snapshot is not None:
+            self._judge = msgspec.msgpack.decode(snapshot[0], type=Judge)
+            self._judge.waiting, self._judge.heartbeat_us = list(snapshot[1]), heartbeat_us
+        self._heartbeat_us = heartbeat_us
         self._outcome = outcome
         self._broken = False
 
     def on_batch(self, values: list[Passing]) -> tuple[list[dict[str, Any]], bool]:
         records: list[dict[str, Any]] = []
         for beat, views in () if self._broken else values:
+            if beat.fresh:
+                self._judge = Judge(self._heartbeat_us)
             try:
                 records += () if beat.partial else self._judge.weigh(beat, views)
             except Exception as error:
@@ -78,14 +87,14 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], bytes]):
                 break
         return records, StatefulBatchLogic.RETAIN
 
-    def snapshot(self) -> bytes:
-        return self._judge.snapshot()
+    def snapshot(self) -> tuple[bytes, list[Case]]:
+        return self._judge.snapshot(), list(self._judge.waiting)
 
 
-def build(feeds: list[ReplayFeed], sink: Sink, outcome: Outcome, heartbeat_us: int | None = None) -> Dataflow:
-    """The flow over these feeds. heartbeat_us is event time; None asks for none."""
+def build(jobs: JobShards | LiveShards, sink: Sink, outcome: Outcome, heartbeat_us: int | None = None) -> Dataflow:
+    """The flow over these jobs. heartbeat_us is event time; None asks for none."""
     flow = Dataflow("wedgewatch")
-    beats = op.input("jobs", flow, JobShards(feeds, outcome))
+    beats = op.input("jobs", flow, jobs)
     passing: KeyedStream[Passing] = op.map("key", beats, lambda beat: (beat.job, (beat, {})))
     for step in TRACKS:
         passing = op.stateful_batch(f"track_{step}", passing, partial(_TrackLogic, step, outcome))
@@ -105,7 +114,7 @@ def run(
     """Runs the flow to the end of its feeds, or until the outcome is halted. Gives how it ended; raises nothing."""
     outcome = outcome or Outcome()
     cluster_main(  # type: ignore[no-untyped-call]
-        build(feeds, sink, outcome, heartbeat_us), [], 0, worker_count_per_proc=workers
+        build(JobShards(feeds, outcome), sink, outcome, heartbeat_us), [], 0, worker_count_per_proc=workers
     )
     return outcome
 

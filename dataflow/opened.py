@@ -5,7 +5,7 @@ import os
 import resource
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 
 import msgspec
@@ -21,6 +21,18 @@ class Damage(msgspec.Struct, frozen=True):
     """Why bytes are missing or doubtful, with the place. What was given before it is good."""
 
     why: str
+
+
+Taken = Callable[[int], None]
+"""Is told of each chunk's bytes as they lie, packed ones packed."""
+
+
+def counted(raw: Iterator[bytes | Damage], taken: Taken) -> Iterator[bytes | Damage]:
+    """The same chunks, their bytes counted."""
+    for chunk in raw:
+        if isinstance(chunk, bytes):
+            taken(len(chunk))
+        yield chunk
 
 
 def stdin_chunks(read_size: int) -> Iterator[bytes | Damage]:

@@ -88,7 +88,8 @@ def outputs_of(
 ) -> "Iterator[list[Sink]]":
     """Where the records go, `text` for people. An output that can't be opened ends the command before anything is
     read."""
-    from dataflow.sinks import DatedReports, JsonLines, TextReports
+    from dataflow.dated import DatedReports
+    from dataflow.sinks import JsonLines, TextReports
 
     try:
         stream = out.open("w", encoding="utf-8", errors="backslashreplace") if out else _stdout()

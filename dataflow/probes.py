@@ -39,7 +39,7 @@ class ProbedJob:
 @dataclass(frozen=True, slots=True)
 class Polled:
     """A run that has ended. elapsed is seconds, printed bytes. record is its line in polls/, with the newline;
-    unwritten says why it is not there, and is empty where it is."""
+    unwritten says why it is not there, and is empty where it is. began_us is when it began, as its record says."""
 
     job: str
     probe: str
@@ -50,6 +50,7 @@ class Polled:
     printed: int
     record: bytes
     unwritten: str = ""
+    began_us: int = 0
 
 
 def _wall_us() -> int:
@@ -70,6 +71,7 @@ class ProbePool:
         self._guardian = Guardian()
         self._stopping = threading.Event()
         self._ended: deque[Polled] = deque(maxlen=MOST_REMEMBERED)
+        self._running: dict[int, tuple[str, int]] = {}
         self._lanes = (_Lane(self, most_probes), _Lane(self, most_syncs))
 
     def start(self, jobs: Iterable[ProbedJob]) -> None:
@@ -83,6 +85,10 @@ class ProbePool:
         """The runs that have ended since the last call, in the order in which they did; the newest ones, where nobody
         has asked for long."""
         return [self._ended.popleft() for _ in range(len(self._ended))]
+
+    def began_us(self, job: str) -> int | None:
+        """When the oldest probe of a job that runs now began; None where none does. Syncs are not counted."""
+        return min((began for name, began in list(self._running.values()) if name == job), default=None)
 
     def due(self) -> float | None:
         """Seconds until the next run; None where all are running, or there are none."""
@@ -109,6 +115,14 @@ class ProbePool:
     def run(self, series: Series) -> bool:
         """One run, recorded. Gives whether it failed; called by the lanes."""
         at_us = self._clock()
+        if series.probe != SYNC:
+            self._running[id(series)] = (series.job, at_us)
+        try:
+            return self._run(series, at_us)
+        finally:
+            self._running.pop(id(series), None)
+
+    def _run(self, series: Series, at_us: int) -> bool:
         try:
             ran = run_command(series.command, series.folder, series.timeout, self._guardian, self._stopping.is_set)
         except Exception as error:
@@ -123,7 +137,7 @@ class ProbePool:
             unwritten = reason(error)
         printed = len(ran.stdout) + len(ran.stderr) + sum(ran.dropped.values())
         came_to = (ran.exit, ran.error, ran.elapsed, printed, record, unwritten)
-        self._ended.append(Polled(series.job, series.probe, series.target, *came_to))
+        self._ended.append(Polled(series.job, series.probe, series.target, *came_to, at_us))
         return ran.exit != 0 or bool(ran.error)
 
 

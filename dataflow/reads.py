@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 import zstandard
 
-from dataflow.opened import READ_BYTES, STDIN, Damage, file_chunks, stdin_chunks
+from dataflow.opened import READ_BYTES, STDIN, Damage, Taken, counted, file_chunks, stdin_chunks
 
 _GZ_FEED = 16_384
 _ZST_FEED = 1_024
@@ -52,13 +52,20 @@ def unpacked_name(name: str) -> str:
 
 
 def chunks(
-    path: str, compression: Compression = Compression.NONE, read_size: int = READ_BYTES, limits: Limits = LIMITS
+    path: str,
+    compression: Compression = Compression.NONE,
+    read_size: int = READ_BYTES,
+    limits: Limits = LIMITS,
+    taken: Taken | None = None,
 ) -> Iterator[bytes | Damage]:
     """The uncompressed bytes of a file in order; damages come last, except that a bomb is cut short.
 
-    A file that cannot be opened gives one Damage and no bytes. Never raises OSError.
+    A file that cannot be opened gives one Damage and no bytes. taken is told of the bytes as they lie. Never raises
+    OSError.
     """
     raw = stdin_chunks(read_size) if path == STDIN else file_chunks(path, read_size)
+    if taken is not None:
+        raw = counted(raw, taken)
     if compression is Compression.NONE:
         return raw
     meter = _Meter(limits)

@@ -1,6 +1,8 @@
-"""Shards: the flow's input. Each job is read by one shard, so that its stream has one order."""
+"""Shards: the flow's input, recorded or live. Each job is read by one shard, so that its stream has one order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
@@ -9,10 +11,18 @@ from dataflow.feed import ReplayFeed
 from dataflow.outcome import Halted, Outcome
 from extractors.record import Beat
 
+if TYPE_CHECKING:
+    from dataflow.live_clock import AnyClock
+    from dataflow.live_job import Kept, LiveJob
+
 SHARDS = 16
+PARTS = tuple(f"shard-{number:02d}" for number in range(SHARDS))
 BATCH = 64
 OBSERVATIONS = 8192
 """Of so many beats, or of one that brings the observations over this number, a batch is made; it bounds the memory."""
+EACH = timedelta(seconds=0.25)
+"""From one look to the next; the end of a job's line is seen so much later at most."""
+AT_ONCE = timedelta(0)
 
 
 def shard_of(job: str) -> str:
@@ -60,7 +70,85 @@ class JobShards(FixedPartitionedSource[Beat, None]):
         self._outcome = outcome
 
     def list_parts(self) -> list[str]:
-        return [f"shard-{number:02d}" for number in range(SHARDS)]
+        return list(PARTS)
 
     def build_part(self, step_id: str, for_part: str, resume_state: None) -> _Shard:
         return _Shard([feed for feed in self._feeds if shard_of(feed.job) == for_part], self._outcome)
+
+
+class _LiveShard(StatefulSourcePartition[Beat, dict[str, "Kept"]]):
+    """The beats of a shard's jobs, as they come."""
+
+    def __init__(
+        self,
+        jobs: dict[str, "LiveJob"],
+        kept: dict[str, "Kept"] | None,
+        clock: "AnyClock",
+        outcome: Outcome,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._jobs = jobs
+        self._kept = {path: each for path, each in (kept or {}).items() if path in jobs}
+        for path, each in self._kept.items():
+            jobs[path].restore(each)
+        self._clock = clock
+        self._outcome = outcome
+        self._tell = tell
+        self._wait = AT_ONCE
+        self._broken: set[str] = set()
+
+    def next_batch(self) -> list[Beat]:
+        if self._outcome.halted or not self._jobs:
+            raise StopIteration
+        batch: list[Beat] = []
+        for path, job in self._jobs.items():
+            if path not in self._broken and not self._outcome.halted:
+                batch += self._polled(path, job)
+        self._wait = AT_ONCE if batch else EACH
+        return batch
+
+    def next_awake(self) -> datetime | None:
+        return datetime.now(UTC) + self._wait
+
+    def snapshot(self) -> dict[str, "Kept"]:
+        for path, job in self._jobs.items():
+            if path not in self._broken and (kept := job.snapshot()) is not None:
+                self._kept[path] = kept
+        return dict(self._kept)
+
+    def close(self) -> None:
+        for job in self._jobs.values():
+            job.close()
+
+    def _polled(self, path: str, job: "LiveJob") -> list[Beat]:
+        """One job's turn. An error of our own ends this job alone."""
+        now_us = self._clock()
+        try:
+            return job.poll(now_us) if now_us else []
+        except Exception as error:
+            self._broken.add(path)
+            self._tell(f"{job.job}: internal error: {self._outcome.failed(job.job, error)}; it is not watched further")
+            return []
+        finally:
+            for note in job.notes:
+                self._tell(note)
+            job.notes.clear()
+
+
+class LiveShards(FixedPartitionedSource[Beat, dict[str, "Kept"]]):
+    """The same for watched captures, by their paths; a capture's path says in which shard it is."""
+
+    def __init__(
+        self, jobs: dict[str, "LiveJob"], clock: "AnyClock", outcome: Outcome, tell: Callable[[str], None]
+    ) -> None:
+        self._jobs = jobs
+        self._clock = clock
+        self._outcome = outcome
+        self._tell = tell
+
+    def list_parts(self) -> list[str]:
+        return list(PARTS)
+
+    def build_part(self, step_id: str, for_part: str, resume_state: dict[str, "Kept"] | None) -> _LiveShard:
+        jobs = {path: job for path, job in self._jobs.items() if shard_of(path) == for_part}
+        return _LiveShard(jobs, resume_state, self._clock, self._outcome, self._tell)

@@ -1,10 +1,8 @@
 """Where records go: JSON lines or the text report, job by job in the order in which the captures were named."""
 
-import re
 from itertools import chain
-from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol
 
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 
@@ -13,14 +11,32 @@ from state.report import encode, text_report
 
 Record = dict[str, Any]
 
-_NAME_BYTES = 200
-
 
 class Sink(Protocol):
     """Takes records one at a time."""
 
     def write(self, record: Record) -> None:
         """Takes one record."""
+
+
+class Debts(Protocol):
+    """Who is told that a sink has records it couldn't write, and that it has none any more (StateFolder)."""
+
+    def owes(self, sink: str) -> None:
+        """It has some."""
+
+    def paid(self, sink: str) -> None:
+        """It has none."""
+
+
+class Stream(Protocol):
+    """Where text goes: a TextIO, or Pages of a file."""
+
+    def write(self, text: str, /) -> Any:
+        """Takes a text."""
+
+    def flush(self) -> Any:
+        """Lets it out."""
 
 
 class InOrder:
@@ -54,7 +70,7 @@ class InOrder:
 class JsonLines:
     """One JSON object a line."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
 
     def write(self, record: Record) -> None:
@@ -65,7 +81,7 @@ class JsonLines:
 class TextReports:
     """A line for each change on the way, and the whole report of each final verdict."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
 
     def write(self, record: Record) -> None:
@@ -78,27 +94,6 @@ class TextReports:
             says = f"gate {record['gate']}  {record['status']} {record['condition']}: {plain(record['reason'])}"
             self._stream.write(f"{record['at']}  {plain(record['job'])}  {says}\n")
         self._stream.flush()
-
-
-class DatedReports:
-    """Appends the text report of each changed verdict to `<date>_<job>.md` in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def write(self, record: Record) -> None:
-        if record["kind"] != "verdict":
-            return
-        name = f"{record['at'][:10]}_{_file_name(record['job'])}.md"
-        with (self._folder / name).open("a", encoding="utf-8") as report:
-            report.write(f"## {record['at']}\n\n```\n{text_report(record)}\n```\n\n")
-
-
-def _file_name(job: str) -> str:
-    """The job's name as part of a file's name: no slash, nothing unprintable, within the 255 bytes of a file system."""
-    name = re.sub(r"[/\\]+", "-", job.strip("/"))
-    name = "".join(character if character.isprintable() else "_" for character in name)
-    return name.encode()[:_NAME_BYTES].decode("utf-8", "ignore") or "job"
 
 
 class Decisions:

@@ -13,7 +13,7 @@ import msgspec
 
 from dataflow.archive import Member, Passed, members
 from dataflow.capture import TrialTar, TrialTree, shown
-from dataflow.opened import Damage, reason
+from dataflow.opened import Damage, Taken, reason
 from dataflow.reads import LIMITS, Limits, chunks
 from extractors.harbor_trials import wanted
 
@@ -57,11 +57,14 @@ class TrialFiles:
         self.sources[file] = source
 
 
-def trial_files(trials: TrialTree | TrialTar, limits: Limits = LIMITS) -> Iterator[TrialFiles | Trouble]:
-    """Every trial in order (of names in a folder, of first members in an archive), and what was not read."""
+def trial_files(
+    trials: TrialTree | TrialTar, limits: Limits = LIMITS, taken: Taken | None = None
+) -> Iterator[TrialFiles | Trouble]:
+    """Every trial in order (of names in a folder, of first members in an archive), and what was not read. taken is told
+    of an archive's bytes."""
     if isinstance(trials, TrialTree):
         return _of_folder(trials.path, trials.relative, inside_job=False)
-    return _of_tar(trials, limits)
+    return _of_tar(trials, limits, taken)
 
 
 def most_of(file: str) -> int:
@@ -168,11 +171,11 @@ def _too_large(most: int) -> str:
     return f"larger than {most} bytes: only its beginning is read"
 
 
-def _of_tar(tar: TrialTar, limits: Limits) -> Iterator[TrialFiles | Trouble]:
+def _of_tar(tar: TrialTar, limits: Limits, taken: Taken | None) -> Iterator[TrialFiles | Trouble]:
     """A trial is given when the archive has moved on from it, or at the end; a member that comes later is named."""
     held: dict[str, TrialFiles] = {}
     given: set[str] = set()
-    for each in members(chunks(tar.path, tar.compression, limits=limits), _kept):
+    for each in members(chunks(tar.path, tar.compression, limits=limits, taken=taken), _kept):
         if isinstance(each, Damage):
             yield Trouble(tar.relative, each.why, whole=not given and not held)
             continue

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from dataflow.capture import TrialTar, TrialTree
 from dataflow.notes import Notes
+from dataflow.opened import Taken
 from dataflow.reads import LIMITS, Limits
 from dataflow.trial_files import TrialFiles, Trouble, trial_files
 from extractors import kept
@@ -33,16 +34,17 @@ def trial_observations(
     anchor_us: int,
     limits: Limits = LIMITS,
     go_on: Callable[[], None] = lambda: None,
+    taken: Taken | None = None,
 ) -> Iterator[Observation]:
     """The trials' observations by time, then a SourceFailed for each trouble, then one SourceEnded for the whole.
 
     Evidence has no time where the trial's files have none. Such a trial stands where its other observation stands,
     else, like troubles and the end, at the newest time of all (anchor_us where there is none). SourceEnded counts
     trials as lines and the bytes of their files as size. notes gets what was not read as `<place>: <why>`. go_on is
-    called before each trial and may raise.
+    called before each trial and may raise, taken is told of an archive's bytes.
     """
     gathered, troubles, count, size = [], [], 0, 0
-    for each in trial_files(trials, limits):
+    for each in trial_files(trials, limits, taken):
         go_on()
         if isinstance(each, Trouble):
             troubles.append(each)

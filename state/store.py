@@ -5,6 +5,7 @@ it, each as a secondary that leaves no trace in the store.
 """
 
 import errno
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,22 +16,28 @@ from typing import Any
 import orjson
 from rocksdict import AccessType, Options, Rdict, WriteBatch
 
+from state.ledger import configuration_of, ends_of, merged
 from state.report import encode
 
 Record = dict[str, Any]
 
-_NEWEST, _GATE, _VERDICT = b"newest", b"gate", b"verdict"
+_NEWEST, _GATE, _VERDICT, _END = b"newest", b"gate", b"verdict", b"end"
 _BUFFER_BYTES = 4 << 20
 _FILES_OPEN = 64
+_FILE = re.compile(
+    r"\d+\.(?:sst|log|blob|dbtmp)|(?:MANIFEST|OPTIONS)-.*|CURRENT|IDENTITY|LOCK|LOG.*|rocksdict-config\.json"
+)
 _WORDS = ("CURRENT", "MANIFEST-")
 """Files of which one stands in every store."""
 
 
 class StoreError(OSError):
-    """A store that can't be opened, read or written: filename is its folder, strerror says why and what to do."""
+    """A store that can't be opened, read or written: filename is its folder, strerror says why and what to do. damaged
+    says that its files are not what was written."""
 
-    def __init__(self, folder: Path, why: str) -> None:
+    def __init__(self, folder: Path, why: str, *, damaged: bool = False) -> None:
         super().__init__(errno.EIO, why, str(folder))
+        self.damaged = damaged
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
@@ -43,26 +50,23 @@ class Store:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._book = Rdict(str(folder), _options())
+            self._book = Rdict(str(folder), store_options())
         except Exception as error:
             raise _told(folder, error) from error
         self._newest: dict[str, str] = {}
 
     def write(self, record: Record) -> None:
         """Adds one record. A verdict that is older than the job's newest goes into the history alone."""
-        job, at = record["job"], record["at"]
-        batch, value = WriteBatch(raw_mode=True), encode(record)
+        job, value = record["job"], encode(record)
         if record["kind"] == "gate":
-            batch.put(_key(_GATE, job, record["gate"]), value)
-        else:
-            batch.put(_key(_VERDICT, job, at, record["id"]), value)
-            if at >= self._newest_of(job):
-                batch.put(_key(_NEWEST, job), value)
-                self._newest[job] = at
-        try:
-            self._book.write(batch)
-        except Exception as error:
-            raise _told(self._folder, error) from error
+            self._put([(_key(_GATE, job, record["gate"]), value)])
+            return
+        newest = self._newest_of(job)
+        entries = [(_key(_VERDICT, job, record["at"], record["id"]), value), *self._ends(record)]
+        if record["at"] >= newest:
+            entries.append((_key(_NEWEST, job), value))
+        self._put(entries)
+        self._newest[job] = max(record["at"], newest)
 
     def close(self) -> None:
         """Ends the writing; what was written is on the disk."""
@@ -72,11 +76,28 @@ class Store:
         except Exception as error:
             raise _told(self._folder, error) from error
 
+    def _ends(self, record: Record) -> Iterator[tuple[bytes, bytes]]:
+        """What a verdict adds to the ledger of its configuration."""
+        for name, end in ends_of(record):
+            key = _key(_END, end["configuration"], record["job"], name)
+            known = _got(self._folder, self._book, key)
+            if known is None or merged(known, end) is not known:
+                yield key, orjson.dumps(end)
+
     def _newest_of(self, job: str) -> str:
         if job not in self._newest:
-            known = self._book.get(_key(_NEWEST, job))
-            self._newest[job] = "" if known is None else orjson.loads(known)["at"]
+            known = _got(self._folder, self._book, _key(_NEWEST, job))
+            self._newest[job] = "" if known is None else known["at"]
         return self._newest[job]
+
+    def _put(self, entries: list[tuple[bytes, bytes]]) -> None:
+        batch = WriteBatch(raw_mode=True)
+        for key, value in entries:
+            batch.put(key, value)
+        try:
+            self._book.write(batch)
+        except Exception as error:
+            raise _told(self._folder, error) from error
 
 
 class Book:
@@ -92,8 +113,7 @@ class Book:
 
     def newest(self, job: str) -> Record | None:
         """The newest verdict of a job; None where nothing was said of it."""
-        value = self._book.get(_key(_NEWEST, job))
-        return None if value is None else orjson.loads(value)
+        return _got(self._folder, self._book, _key(_NEWEST, job))
 
     def gates(self, job: str) -> dict[str, Record]:
         """The newest record of each of a job's gates."""
@@ -102,6 +122,10 @@ class Book:
     def verdicts(self, job: str) -> list[Record]:
         """All verdicts of a job, oldest first."""
         return list(self._under(_key(_VERDICT, job) + b"\0"))
+
+    def ends(self, job: str) -> list[Record]:
+        """How the runs and attempts of a job's configuration ended, its own included, in no order of time."""
+        return list(self._under(_key(_END, configuration_of(job)) + b"\0"))
 
     def _under(self, prefix: bytes) -> Iterator[Record]:
         """The records whose keys begin so. A scan stops silently at a damaged block, which its status tells."""
@@ -124,7 +148,7 @@ def reading(folder: Path) -> Iterator[Book]:
     aside = tempfile.mkdtemp(prefix="wedgewatch-")
     try:
         try:
-            book = Rdict(str(folder), _options(), access_type=AccessType.secondary(aside))
+            book = Rdict(str(folder), store_options(), access_type=AccessType.secondary(aside))
             book.try_catch_up_with_primary()
         except Exception as error:
             raise _told(folder, error) from error
@@ -136,7 +160,12 @@ def reading(folder: Path) -> Iterator[Book]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _options() -> Options:
+def store_files(folder: Path) -> list[Path]:
+    """RocksDB's files in a store's folder, of which sub-folders and foreign files are none."""
+    return [path for path in folder.iterdir() if path.is_file() and _FILE.fullmatch(path.name)]
+
+
+def store_options() -> Options:
     """A quarter of RocksDB's usual memory: a fleet's book is small."""
     options = Options(raw_mode=True)
     options.create_if_missing(True)
@@ -147,6 +176,15 @@ def _options() -> Options:
     return options
 
 
+def _got(folder: Path, book: Rdict, key: bytes) -> Record | None:
+    """What stands under a key. Raises StoreError."""
+    try:
+        value = book.get(key)
+    except Exception as error:
+        raise _told(folder, error) from error
+    return None if value is None else orjson.loads(value)
+
+
 def _key(kind: bytes, *words: str) -> bytes:
     return b"\0".join((kind, *(word.encode("utf-8", "surrogatepass") for word in words)))
 
@@ -154,10 +192,13 @@ def _key(kind: bytes, *words: str) -> bytes:
 def _told(folder: Path, error: Exception) -> StoreError:
     """The store's error in words, with what to do."""
     said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if "lock" in said.lower():
-        return StoreError(folder, "another wedgewatch writes into this store; give each its own --store")
     if isinstance(error, OSError):
         return StoreError(folder, f"cannot be used as a store: {error.strerror or said}")
     if "Corruption" in said:
-        return StoreError(folder, f"the store is damaged ({said}); move it away and replay: the logs are the truth")
-    return StoreError(folder, f"the store cannot be used: {said}")
+        why = f"the store is damaged ({said}); move it away and replay: the logs are the truth"
+        return StoreError(folder, why, damaged=True)
+    if "lock hold by" in said or "Resource temporarily unavailable" in said:
+        return StoreError(folder, "another wedgewatch writes into this store; give each its own --store")
+    if "No space left" in said:
+        return StoreError(folder, "the disk is full")
+    return StoreError(folder, f"the store cannot be used: {said}", damaged="No such file" in said)

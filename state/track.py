@@ -48,6 +48,7 @@ class Track:
     """The trackers of one step for one job."""
 
     def __init__(self, step: str, snapshots: dict[str, bytes] | None = None) -> None:
+        self.step = step
         kinds = TRACKS[step]
         self.trackers: dict[str, Tracker] = {
             name: kind.restore(snapshots[name]) if snapshots else kind() for name, kind in kinds.items()

@@ -51,6 +51,21 @@ def test_report_is_the_text_that_the_replay_ended_with(store: Path) -> None:
     assert wedgewatch("report", job, "--store", store, "--format", "text").stdout.strip() in replayed
 
 
+def test_a_relaunch_is_reported_with_how_the_run_before_it_ended(tmp_path: Path) -> None:
+    runs = {"weight_sync_bootstrap_hang": "/mira/rl-kno-20260320", "completed_run": "/mira/rl-kno-20260321-r2"}
+    for capture, job in runs.items():
+        toml = tmp_path / "job.toml"
+        toml.write_text(f'[job]\nid = "{job}"\n')
+        done = wedgewatch("replay", "--store", tmp_path / "s", "--job", toml, CAPTURES / capture)
+        assert (done.returncode, done.stderr) == (0, "")
+    told = wedgewatch("report", job, "--store", tmp_path / "s", "--format", "text").stdout
+    assert (
+        "Earlier runs of this configuration (/mira/rl-kno): 1, last ended 2026-03-20T09:41:41.000Z: weight_sync" in told
+    )
+    rows = [json.loads(line) for line in wedgewatch("status", "--store", tmp_path / "s").stdout.splitlines()]
+    assert [row["earlier"] and row["earlier"]["runs"] for row in rows] == [None, 1]
+
+
 def test_a_job_that_is_not_known_is_told_with_near_names(store: Path) -> None:
     done = wedgewatch("report", "/mira/rl-kno", "--store", store)
     assert done.returncode == 2

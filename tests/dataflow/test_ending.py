@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import dataflow.feed
+from dataflow.dated import DatedReports
 from dataflow.flow import run, run_plain
 from dataflow.outcome import Outcome, told
-from dataflow.sinks import DatedReports, InOrder
+from dataflow.sinks import InOrder
 from state.trackers.heartbeat import HeartbeatTracker
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,9 @@ from state.store import Store, StoreError, reading
 
 
 def verdict(job: str, at: str, says: str = "NO-KILL", number: str = "v") -> dict:
-    return {"kind": "verdict", "id": f"{number}{at}", "job": job, "at": at, "verdict": says, "gates": {}}
+    restarts = {"burned": 0, "evidence": [], "fingerprint": None}
+    head = {"kind": "verdict", "id": f"{number}{at}", "job": job, "at": at, "verdict": says, "gates": {}}
+    return {**head, "terminal": False, "cause": None, "restarts": restarts}
 
 
 def gate(job: str, letter: str, at: str, condition: str) -> dict:
@@ -90,7 +92,7 @@ def test_what_was_written_outlives_a_writer_that_is_killed(tmp_path: Path) -> No
     code = (
         "import os, sys; from pathlib import Path; from state.store import Store\n"
         "store = Store(Path(sys.argv[1]))\n"
-        "store.write({'kind': 'verdict', 'id': 'v', 'job': '/a', 'at': 'T1', 'verdict': 'KILL', 'gates': {}})\n"
+        f"store.write({verdict('/a', 'T1', 'KILL')})\n"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "s")], timeout=60, check=False)
@@ -120,3 +122,17 @@ def test_a_file_where_the_store_should_be_is_named(tmp_path: Path) -> None:
         Store(tmp_path / "s")
     with pytest.raises(StoreError, match="s: holds no store"), reading(tmp_path / "s"):
         pass
+
+
+def test_a_damaged_block_is_told_as_damage_by_writer_and_reader(tmp_path: Path) -> None:
+    written(tmp_path / "s", *(verdict("/a", f"T{number:03}", "KILL " * 100) for number in range(200)))
+    written(tmp_path / "s", verdict("/b", "T1"))
+    with min((tmp_path / "s").glob("*.sst")).open("r+b") as table:
+        table.write(b"\0" * 100)
+    store = Store(tmp_path / "s")
+    with pytest.raises(StoreError, match="the store is damaged") as caught:
+        store.write(verdict("/a", "T201"))
+    assert caught.value.damaged
+    with reading(tmp_path / "s") as book, pytest.raises(StoreError, match="the store is damaged"):
+        book.newest("/a")
+    store.close()

@@ -1,0 +1,60 @@
+"""The probes and syncs of all jobs that are watched, and up to when what they bring is known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dataflow.probes import SYNC, Polled, ProbedJob, ProbePool
+from dataflow.settings import Settings
+
+HELD_US = 30_000_000
+"""How long a poll that runs holds its job's stream: its record bears the time at which it began."""
+_SECOND_US = 1_000_000
+
+
+class Probing:
+    """Asks what job.toml files say. tell takes a line for the user. May be used from any thread."""
+
+    def __init__(self, pool: ProbePool, tell: Callable[[str], None]) -> None:
+        self._pool = pool
+        self._tell = tell
+        self._asked: dict[str, Settings] = {}
+        self._synced_us: dict[str, int] = {}
+        self._lost: set[tuple[str, str]] = set()
+
+    def ask(self, job: str, folder: Path, settings: Settings) -> None:
+        """Begins with a job's probes; of those of a job that was asked before, changes need a new start."""
+        known = self._asked.get(job)
+        if known is None:
+            self._asked[job] = settings
+            if folder.is_dir() and (settings.probes or settings.sync):
+                self._pool.start([ProbedJob(job, folder, settings)])
+        elif (known.probes, known.sync) != (settings.probes, settings.sync):
+            self._tell(f"{job}: its job.toml names other probes now; they run from the next start of the watch on")
+
+    def hear(self) -> list[Polled]:
+        """What has ended since the last call."""
+        polls = self._pool.poll()
+        for polled in polls:
+            if polled.probe == SYNC and polled.exit == 0 and not polled.error:
+                self._synced_us[polled.job] = polled.began_us
+            place = (polled.job, polled.probe)
+            if polled.unwritten and place not in self._lost:
+                self._lost.add(place)
+                self._tell(f"{polled.job}: polls/{polled.probe}.jsonl can't be written: {polled.unwritten}")
+        return polls
+
+    def holds(self, job: str, now_us: int) -> int | None:
+        """The time up to which nothing more of a job's polls and syncs is to be expected; None where none run."""
+        limits = []
+        began_us = self._pool.began_us(job)
+        if began_us is not None:
+            limits.append(max(began_us - 1, now_us - HELD_US))
+        settings = self._asked.get(job)
+        if settings is not None and settings.sync is not None:
+            longest_us = int((settings.sync.every + settings.sync.timeout) * _SECOND_US)
+            limits.append(max(self._synced_us.get(job, 0), now_us - longest_us))
+        return min(limits, default=None)
+
+    def stop(self, timeout: float) -> None:
+        """Ends what runs."""
+        self._pool.stop(timeout)
