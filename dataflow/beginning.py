@@ -11,8 +11,8 @@ from extractors.layers import Unwrapper
 from extractors.record import Block, Observation
 
 LINES = 64
-"""Lines of a file that are looked at; a file without a time in them begins with its first signal, or with its reader's
-anchor."""
+"""Lines of a file that are looked at; a file without a time in them begins with its first signal. One that says nothing
+either has no beginning: while it grows nobody can tell when it will have one."""
 
 
 class Beginning:
@@ -38,20 +38,18 @@ class Beginning:
             return None
         if self._found_us is None and self._looked < LINES:
             self._look(block)
-        if self._found_us is None and not run and self._looked < LINES:
-            return None
         return self.at_us(run)
 
     def at_us(self, run: list[Observation]) -> int | None:
-        """The time of the beginning as far as it is known; None where it was told."""
-        if self._told:
+        """The time of the beginning as far as it is known; None where it is not, or was told."""
+        known = [each for each in (self._found_us, run[0].at_us if run else None) if each is not None]
+        if self._told or not known:
             return None
         self._told = True
-        known = [each for each in (self._found_us, run[0].at_us if run else None) if each is not None]
-        return min(known, default=self._reader.time_of(""))
+        return min(known)
 
     def _look(self, block: Block) -> None:
-        for raw in block.data.split(b"\n", LINES - self._looked)[: LINES - self._looked]:
+        for raw in block.data.removesuffix(b"\n").split(b"\n", LINES - self._looked)[: LINES - self._looked]:
             self._looked += 1
             line = self._unwrapper.unwrap(raw.decode("utf-8", "replace"))
             self._found_us = self._reader.streamed(line)
