@@ -18,6 +18,7 @@ from dataflow.opening import (
     stored,
     tell_of_no_job,
 )
+from dataflow.watch_command import watch
 
 if TYPE_CHECKING:
     from dataflow.outcome import Outcome
@@ -229,6 +230,7 @@ def _explain(records: Iterable[dict[str, Any]], layout: str | None, out: Path | 
             Guarded(outputs[0], outcome).write(record)
 
 
+main.add_command(watch)
 main.add_command(status)
 main.add_command(report)
 

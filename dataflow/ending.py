@@ -81,16 +81,20 @@ def unusable(message: str) -> NoReturn:
 
 
 @contextmanager
-def halting(outcome: Outcome) -> Iterator[None]:
-    """The first SIGINT or SIGTERM halts the run, which then ends within 2 s; a second one ends it at once."""
+def halting(outcome: Outcome, lives: bool = False) -> Iterator[None]:
+    """The first SIGINT or SIGTERM halts the run, which then ends within 2 s; a second one ends it at once. lives says
+    that the run has no end of its own: a signal is how it ends, and no failure."""
 
     last_resorts: list[threading.Timer] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
         outcome.signal = number
-        tell(f"{signal.Signals(number).name}: stopping; the records so far stand, and there is no final verdict")
-        last_resort = threading.Timer(GRACE, os._exit, (SIGNALLED + number,))
+        rest = (
+            "the next start goes on from here" if lives else "the records so far stand, and there is no final verdict"
+        )
+        tell(f"{signal.Signals(number).name}: stopping; {rest}")
+        last_resort = threading.Timer(GRACE - 0.1, os._exit, (0 if lives else SIGNALLED + number,))
         last_resort.daemon = True
         last_resort.start()
         last_resorts.append(last_resort)

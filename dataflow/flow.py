@@ -11,18 +11,24 @@ judge  gates       a gate record when a gate's answer changes, then the verdict
 output verdicts
 """
 
+import time
+from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bytewax.operators as op
 import msgspec
 from bytewax.dataflow import Dataflow
 from bytewax.operators import KeyedStream, StatefulBatchLogic
+from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main
 
+from dataflow.ending import tell
 from dataflow.feed import ReplayFeed, open_feed
 from dataflow.opened import READ_BYTES
 from dataflow.outcome import Guarded, Outcome
+from dataflow.recovery import Refusal, refusal
 from dataflow.shards import JobShards, LiveShards, watched
 from dataflow.sinks import InOrder, Sink, Sinks
 from extractors.record import Beat
@@ -31,7 +37,14 @@ from state.judge import Judge
 from state.report import encode
 from state.track import TRACKS, Track, Views
 
+if TYPE_CHECKING:
+    from dataflow.state_folder import StateFolder
+
 Passing = tuple[Beat, Views]
+EPOCH = timedelta(seconds=20)
+"""How often a live flow keeps its state: a restart reads so much again at most."""
+RETRY_SECONDS = 3.0
+"""From a failure of the disk under the recovery to the next try."""
 
 
 class _TrackLogic(StatefulBatchLogic[Passing, Passing, dict[str, bytes]]):
@@ -117,6 +130,48 @@ def run(
         build(JobShards(feeds, outcome), sink, outcome, heartbeat_us), [], 0, worker_count_per_proc=workers
     )
     return outcome
+
+
+def run_live(
+    source: Callable[[], LiveShards],
+    sink: Sink,
+    outcome: Outcome,
+    state: "StateFolder",
+    *,
+    workers: int = 1,
+    heartbeat_us: int | None = None,
+) -> None:
+    """Runs the live flow until the outcome is halted, from where the state stands. Databases that the engine refuses
+    are moved aside, a full disk is waited for. Raises StateError."""
+    waited = False
+    while not outcome.halted:
+        try:
+            cluster_main(  # type: ignore[no-untyped-call]
+                build(source(), sink, outcome, heartbeat_us),
+                [],
+                0,
+                epoch_interval=EPOCH,
+                recovery_config=RecoveryConfig(state.recovery),  # type: ignore[no-untyped-call]
+                worker_count_per_proc=workers,
+            )
+            return
+        except Exception as error:
+            why = refusal(error)
+            if why is None:
+                raise
+            if why is Refusal.DAMAGED:
+                state.quarantine("the engine can't go on from it")
+            elif not waited:
+                waited = True
+                tell(f"{state.recovery}: the disk is full; the watch goes on when there is room")
+        _patience(outcome)
+
+
+def _patience(outcome: Outcome) -> None:
+    """Waits a little, unless the end is asked for."""
+    until = time.monotonic() + RETRY_SECONDS
+    while time.monotonic() < until and not outcome.halted:
+        time.sleep(0.1)
 
 
 def run_plain(feeds: list[ReplayFeed], sink: Sink, *, heartbeat_us: int | None = None) -> Outcome:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 
 from extractors.clocks import parse_iso
 
@@ -28,8 +29,13 @@ class LiveClock:
         self._steady = steady
         self._now_us, self._steady_us = wall(), steady()
         self.ahead_us = 0
+        self._lock = Lock()
 
     def __call__(self) -> int:
+        with self._lock:
+            return self._now()
+
+    def _now(self) -> int:
         wall_us, steady_us = self._wall(), self._steady()
         passed_us = max(0, steady_us - self._steady_us)
         self._steady_us = steady_us

@@ -63,7 +63,7 @@ def merged(one: Record, other: Record) -> Record:
 def earlier(record: Record, ends: Iterable[Record]) -> list[Record]:
     """The ends of other runs of a job's configuration, oldest first: of other jobs, and of this name's earlier lives,
     which ended before the first line that this verdict has read."""
-    begun = min((source["from"] for source in (record["coverage"] or {}).values() if source.get("from")), default="")
+    begun = min((source["from"] for source in (record["coverage"] or {}).values() if source["from"]), default="")
     found = [end for end in ends if end["at"] < (record["at"] if end["job"] != record["job"] else begun)]
     return sorted(found, key=lambda end: (end["at"], end["job"]))
 

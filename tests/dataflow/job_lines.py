@@ -17,6 +17,7 @@ def gate(letter: str, said: str, job: str = "/kim/rl", at: str = "2026-07-20T11:
         "status": status,
         "condition": condition,
         "stage": "generation",
+        "evidence": [],
     }
 
 
@@ -42,5 +43,10 @@ def verdict(
         "gates": {letter: gate(letter, each, job, at) for letter, each in said.items()},
         "stage": stage,
         "step": {"done": step, "of": of},
-        "coverage": {"finelog.log": {"to": "2026-07-20T11:59:50.000Z"}, "polls/gpu.jsonl": {"to": None}},
+        "coverage": {
+            "finelog.log": {"from": "2026-07-20T09:00:00.000Z", "to": "2026-07-20T11:59:50.000Z"},
+            "polls/gpu.jsonl": {"from": None, "to": None},
+        },
+        "restarts": {"burned": 0, "evidence": [], "fingerprint": None},
+        "cause": None,
     }

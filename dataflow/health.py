@@ -1,0 +1,59 @@
+"""What the watcher says of itself: `<store>/watch/health.json`, replaced once a second while it sees something.
+
+{"now": "…Z", "pid": 4711, "jobs": {"/kim/rl": {"released": "…Z", "lag": 5.2, "late": 0, "sources": 41,
+"unreadable": {"finelog.log": "Permission denied"}, "blind": false, "captured": "runs/rl"}}}
+now is the watcher's clock; released is up to when a job was judged and lag how far that is behind now (seconds). Where
+every job is blind, the file is left as it is: who waits for its time sees that the watcher no longer watches.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
+
+from dataflow.job_rows import JobLag
+from dataflow.live_job import LiveJob
+from extractors.clocks import SECOND_US, write_iso
+
+
+def lag_of(job: LiveJob, now_us: int) -> JobLag:
+    """How the watcher stands with a job."""
+    if job.feed is None:
+        return JobLag(job.job, 0.0)
+    lag = job.feed.lag
+    behind = max(0.0, (now_us - lag.released_us) / SECOND_US) if lag.released_us else 0.0
+    return JobLag(job.job, behind, lag.late, tuple(sorted(lag.unreadable)))
+
+
+class Health:
+    """Writes the file. Raises OSError where it can't."""
+
+    def __init__(self, folder: Path, pid: int) -> None:
+        self._path = folder / "health.json"
+        self._pid = pid
+
+    def write(self, jobs: Iterable[LiveJob], now_us: int) -> None:
+        """Replaces it, unless the watcher is blind."""
+        known = list(jobs)
+        feeds = [job.feed for job in known if job.feed is not None]
+        if feeds and all(feed.lag.blind for feed in feeds):
+            return
+        said = {"now": write_iso(now_us), "pid": self._pid, "jobs": {job.job: _said(job, now_us) for job in known}}
+        new = self._path.with_name(f"{self._path.name}.new")
+        new.write_bytes(orjson.dumps(said))
+        new.replace(self._path)
+
+
+def _said(job: LiveJob, now_us: int) -> dict[str, object]:
+    if job.feed is None:
+        return {"captured": job.path, "waits": "for its first line, or its name"}
+    lag = job.feed.lag
+    return {
+        "captured": job.path,
+        "released": write_iso(lag.released_us) if lag.released_us else None,
+        "lag": round(lag_of(job, now_us).lag_seconds, 3),
+        "late": lag.late,
+        "sources": lag.sources,
+        "unreadable": dict(sorted(lag.unreadable.items())),
+        "blind": lag.blind,
+    }

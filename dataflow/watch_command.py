@@ -1,0 +1,103 @@
+"""`wedgewatch watch` on the command line."""
+
+from pathlib import Path
+
+import click
+
+from dataflow.arguments import JOB, Duration
+from dataflow.book_commands import store_option
+from dataflow.opening import starting
+
+_ENDING = """\b
+Exit codes:
+  0    it was asked to end (SIGINT, SIGTERM) and did
+  2    unusable input, arguments or output
+  70   an error of wedgewatch's own
+  141  the reader of the pipe went away
+
+\b
+Examples:
+  wedgewatch watch runs/rl-demo
+  wedgewatch watch --out verdicts.jsonl --log reports runs/*
+"""
+_SECOND_US = 1_000_000
+
+
+@click.command(short_help="Judge live jobs as their logs grow, until it is stopped.", epilog=_ENDING)
+@click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["text", "jsonl"]),
+    help="A live table on a terminal (lines elsewhere), or one JSON record a line. Without it: text on a terminal, "
+    "jsonl into a pipe or FILE.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append the records to FILE; what it has is not written again.",
+)
+@JOB
+@store_option
+@click.option(
+    "--log",
+    "log_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also append the report of each changed verdict to DIRECTORY/<date>_<job>.md.",
+)
+@click.option(
+    "--heartbeat", type=Duration(), default="10m", show_default=True, help="Repeat the verdict this often (event time)."
+)
+@click.option(
+    "--lateness",
+    type=Duration(),
+    default="5s",
+    show_default=True,
+    help="How long a line may be on its way; what comes later is judged late, and counted.",
+)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow.")
+@click.option(
+    "--clock",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="For drills: the time is what FILE says (ISO 8601), as who writes the logs puts it there.",
+)
+def watch(
+    captures: tuple[str, ...],
+    layout: str | None,
+    out: Path | None,
+    job_toml: Path | None,
+    folder: Path,
+    log_folder: Path | None,
+    heartbeat: float,
+    lateness: float,
+    workers: int,
+    clock: Path | None,
+) -> None:
+    """Watches live jobs: reads their files as they grow, appear and rotate, runs the probes of job.toml, and says what
+    changes, and each verdict again at every heartbeat. It resumes where it stopped. It recommends and never acts.
+
+    CAPTURE is a folder into which one job's logs, polls and trials come, or one growing log. It may be empty still.
+    `status`, `report` and `explain` answer from the store meanwhile.
+    """
+    with starting():
+        from dataflow.live_clock import FileClock, LiveClock
+        from dataflow.watching import Asked
+        from dataflow.watching import watch as watch_all
+        from extractors.catalogue import CATALOGUE
+
+        _ = CATALOGUE.whole
+    watch_all(
+        Asked(
+            captures=captures,
+            job_toml=job_toml,
+            store=folder,
+            layout=layout,
+            out=out,
+            log_folder=log_folder,
+            heartbeat_us=int(heartbeat * _SECOND_US),
+            lateness_us=int(lateness * _SECOND_US),
+            workers=workers,
+            clock=LiveClock() if clock is None else FileClock(clock),
+        )
+    )

@@ -1,0 +1,77 @@
+"""Where a watch's records go: each place waits for its disk, and repeats nothing after a restart."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from dataflow.appended import Appended, Pages
+from dataflow.dated import DatedReports
+from dataflow.ending import tell
+from dataflow.job_rows import JobLag
+from dataflow.kept_store import KeptStore
+from dataflow.patient import Patient
+from dataflow.resumed import ResumedLines, Told
+from dataflow.sinks import Every, JsonLines, Sink, TextReports
+from dataflow.state_folder import StateFolder
+
+STDOUT = "standard output"
+
+
+class Outputs:
+    """The places as one sink. was_mended says that the store was, so that records may be gone from it."""
+
+    def __init__(self, patients: list[Patient], shown: list[Sink], was_mended: bool) -> None:
+        self._patients = patients
+        self.sink = Every(*patients, *shown)
+        self.was_mended = was_mended
+
+    def retry(self) -> None:
+        """Tries again to write what waits. Raises BrokenPipeError."""
+        for patient in self._patients:
+            patient.retry()
+
+
+@contextmanager
+def outputs_of(
+    state: StateFolder,
+    store: Path,
+    layout: str | None,
+    out: Path | None,
+    log_folder: Path | None,
+    jobs: Iterable[str],
+    lags: Callable[[], Iterable[JobLag]],
+) -> Iterator[Outputs]:
+    """Opens all places. Raises OSError, StoreError among them, where one can't be opened."""
+    with ExitStack() as stack:
+        kept = KeptStore(store, tell, state)
+        stack.callback(kept.close)
+        sinks: list[tuple[str, Sink]] = [(str(store), kept)]
+        shown: list[Sink] = []
+        if log_folder is not None:
+            log_folder.mkdir(parents=True, exist_ok=True)
+            sinks.append((str(log_folder), DatedReports(log_folder, resumes=True)))
+        if out is not None:
+            sinks.append((str(out), _file(state, out, layout, jobs, stack)))
+        elif (layout or "text") == "text" and sys.stdout.isatty():
+            from dataflow.live_view import LiveView
+
+            shown.append(stack.enter_context(LiveView(sys.stdout, lags)))
+        else:
+            stream = Pages(Appended(Path(STDOUT), fd=1))
+            plain: Sink = TextReports(stream) if layout == "text" else JsonLines(stream)
+            sinks.append((STDOUT, Told(plain, state.told / "stdout")))
+        yield Outputs([Patient(name, sink, tell, state) for name, sink in sinks], shown, kept.was_mended)
+
+
+def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str], stack: ExitStack) -> Sink:
+    """Records in a file that is gone on with."""
+    if layout == "text":
+        file = Appended(out)
+        stack.callback(file.close)
+        return Told(TextReports(Pages(file)), state.told / "out")
+    lines = ResumedLines(out, jobs)
+    stack.callback(lines.close)
+    for note in lines.notes:
+        tell(note)
+    return lines

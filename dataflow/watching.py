@@ -1,0 +1,180 @@
+"""`wedgewatch watch`: the flow live, until it is asked to end. It resumes where it stopped."""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import NoReturn
+
+from dataflow.capture import CaptureError, open_capture, shown
+from dataflow.ending import end, halting, tell, unusable
+from dataflow.flow import run_live
+from dataflow.health import Health, lag_of
+from dataflow.homes import JOB_FILE
+from dataflow.job_rows import JobLag
+from dataflow.live_clock import AnyClock
+from dataflow.live_job import LiveJob
+from dataflow.outcome import Outcome, SettingsError
+from dataflow.probes import ProbePool
+from dataflow.probing import Probing
+from dataflow.settings import load_job
+from dataflow.shards import SHARDS, LiveShards
+from dataflow.state_folder import StateError, StateFolder, held
+from dataflow.watch_outputs import Outputs, outputs_of
+from state.track import TRACKS
+
+ROUND_SECONDS = 1.0
+"""From one look of the watcher at itself to the next."""
+PROBES_WITHIN = 1.0
+"""Seconds that probes have to end; the whole watch has two."""
+_CODE = ("extractors", "state", "dataflow")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asked for. Times are microseconds; lateness is how long a line may be on its way."""
+
+    captures: tuple[str, ...]
+    job_toml: Path | None
+    store: Path
+    layout: str | None
+    out: Path | None
+    log_folder: Path | None
+    heartbeat_us: int
+    lateness_us: int
+    workers: int
+    clock: AnyClock
+
+
+@dataclass(slots=True)
+class _Watch:
+    """The jobs that are watched now, for who reports on them from another thread."""
+
+    asked: Asked
+    state: StateFolder
+    probing: Probing
+    jobs: dict[str, LiveJob] = field(default_factory=dict)
+
+    def source(self, outcome: Outcome) -> LiveShards:
+        """The captures, each as it stands: new for each run of the engine."""
+        asked = self.asked
+        self.jobs = {
+            path: LiveJob(path, asked.job_toml, self.state.journal, asked.lateness_us, self.probing)
+            for path in asked.captures
+        }
+        return LiveShards(self.jobs, asked.clock, outcome, tell)
+
+    def lags(self) -> list[JobLag]:
+        """How the watcher stands with each job."""
+        now_us = self.asked.clock()
+        return [lag_of(job, now_us) for job in list(self.jobs.values())]
+
+
+def watch(asked: Asked) -> NoReturn:
+    """Watches until SIGINT or SIGTERM, and ends then with exit code 0; with 2 where it can't begin."""
+    names = _names(asked)
+    outcome = Outcome()
+    try:
+        with halting(outcome, lives=True), held(asked.store, _fingerprint()) as state:
+            _run(asked, names, state, outcome)
+    except StateError as error:
+        unusable(str(error))
+    except OSError as error:
+        unusable(f"{error.filename or asked.store}: cannot be used: {error.strerror or error}")
+    if outcome.signal and not outcome.errors:
+        sys.exit(0)
+    outcome.signal = 0
+    end(outcome, str(asked.out or "standard output"), 0)
+
+
+def _run(asked: Asked, names: set[str], state: StateFolder, outcome: Outcome) -> None:
+    pool = ProbePool(clock=asked.clock)
+    watched = _Watch(asked, state, Probing(pool, tell))
+    places = (asked.layout, asked.out, asked.log_folder)
+    try:
+        with outputs_of(state, asked.store, *places, names, watched.lags) as outputs:
+            if outputs.was_mended:
+                state.quarantine("the store was damaged and is filled again")
+            for note in state.notes:
+                tell(note)
+            state.notes.clear()
+            with _rounds(watched, outputs, outcome):
+                run_live(
+                    lambda: watched.source(outcome),
+                    outputs.sink,
+                    outcome,
+                    state,
+                    workers=asked.workers,
+                    heartbeat_us=asked.heartbeat_us,
+                )
+    finally:
+        watched.probing.stop(PROBES_WITHIN)
+
+
+@contextmanager
+def _rounds(watched: _Watch, outputs: Outputs, outcome: Outcome) -> Iterator[None]:
+    """Once a second: what probes ended, what waits to be written, how the watcher fares."""
+    ended = threading.Event()
+    health = Health(watched.state.folder, os.getpid())
+
+    def go_round() -> None:
+        unwritten = ""
+        while not ended.wait(ROUND_SECONDS):
+            watched.probing.hear()
+            try:
+                outputs.retry()
+            except OSError as error:
+                outcome.unwritable = outcome.unwritable or error
+            try:
+                health.write(list(watched.jobs.values()), watched.asked.clock())
+                unwritten = ""
+            except OSError as error:
+                if not unwritten:
+                    unwritten = f"{watched.state.folder}: health.json can't be written: {error.strerror}"
+                    tell(unwritten)
+
+    thread = threading.Thread(target=go_round, name="rounds", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(ROUND_SECONDS / 2)
+
+
+def _names(asked: Asked) -> set[str]:
+    """The names that the jobs may have. Ends the command over captures that can't be watched."""
+    names: set[str] = set()
+    if "-" in asked.captures:
+        unusable("-: standard input can't be watched; a replay reads it")
+    if len({os.path.realpath(path) for path in asked.captures}) < len(asked.captures):
+        unusable("a capture is named twice; name each once")
+    for path in asked.captures:
+        toml = asked.job_toml or Path(path) / JOB_FILE
+        try:
+            names.add((load_job(toml).facts.id if toml.exists() else "") or "")
+            names.add(open_capture(path).job_id)
+        except SettingsError as error:
+            unusable(error.message)
+        except CaptureError:
+            if not Path(path).absolute().parent.is_dir():
+                unusable(f"{path}: its folder is not there, so that nothing can come; check the path")
+        names.add(shown(os.path.basename(os.path.abspath(path))))
+        inside = (asked.store, *(place for place in (asked.out, asked.log_folder) if place is not None))
+        for place in inside:
+            if Path(path).is_dir() and place.resolve().is_relative_to(Path(path).resolve()):
+                unusable(f"{place}: lies in the capture {path}, into which nothing is written; name another place")
+    return names - {""}
+
+
+def _fingerprint() -> str:
+    """What would write the state: this very code. Another one begins anew, from the logs."""
+    digest = blake2b(digest_size=16)
+    root = Path(__file__).resolve().parent.parent
+    for path in sorted(path for folder in _CODE for path in (root / folder).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return f"steps {' '.join(TRACKS)}; {SHARDS} shards; code {digest.hexdigest()}\n"
