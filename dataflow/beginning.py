@@ -11,8 +11,8 @@ from extractors.layers import Unwrapper
 from extractors.record import Block, Observation
 
 LINES = 64
-"""Lines of a file that are looked at; a file without a time in them begins with its first signal. One that says nothing
-either has no beginning: while it grows nobody can tell when it will have one."""
+"""Lines of a file that are looked at; a file without a time in them begins with its first signal. One without either
+is known from its end alone."""
 
 
 class Beginning:
@@ -32,21 +32,15 @@ class Beginning:
         self._reader, clock, base, self._looked, self._found_us, self._told = state
         self._unwrapper = Unwrapper(clock, base)
 
-    def of(self, block: Block, run: list[Observation]) -> int | None:
-        """The time of the beginning, once, when this block and what it says show it; else None."""
+    def of(self, block: Block | None, run: list[Observation]) -> int | None:
+        """The time of the beginning, once, when this block (None at the end) and what it says show it; else None."""
         if self._told:
             return None
-        if self._found_us is None and self._looked < LINES:
+        if self._found_us is None and self._looked < LINES and block is not None:
             self._look(block)
-        return self.at_us(run)
-
-    def at_us(self, run: list[Observation]) -> int | None:
-        """The time of the beginning as far as it is known; None where it is not, or was told."""
         known = [each for each in (self._found_us, run[0].at_us if run else None) if each is not None]
-        if self._told or not known:
-            return None
-        self._told = True
-        return min(known)
+        self._told = bool(known)
+        return min(known, default=None)
 
     def _look(self, block: Block) -> None:
         for raw in block.data.removesuffix(b"\n").split(b"\n", LINES - self._looked)[: LINES - self._looked]:

@@ -28,10 +28,8 @@ class LogReading:
     def read(self, block: Block) -> Run:
         """What a block says; the first time one shows it, that the file is there."""
         self._notes.look(block)
-        self._last, run = block, self._notes.heard(self.reader.read(block))
-        if self._beginning is None or (begun_us := self._beginning.of(block, run)) is None:
-            return run
-        return self._begun(begun_us, run)
+        self._last = block
+        return self._with_beginning(block, self._notes.heard(self.reader.read(block)))
 
     def cut(self, piece: LineCut) -> None:
         """Tells of a line that is matched in part."""
@@ -46,11 +44,7 @@ class LogReading:
 
     def flush(self) -> Run:
         """What the end of the file lets go."""
-        found = self._notes.heard(self.reader.end())
-        if self._beginning is not None and self._last is not None:
-            begun_us = self._beginning.at_us(found)
-            found = found if begun_us is None else self._begun(begun_us, found)
-        return found
+        return self._with_beginning(None, self._notes.heard(self.reader.end()))
 
     def end(self, ended: SourceEnded) -> Run:
         """What the end of the file lets go, and the end itself."""
@@ -74,9 +68,11 @@ class LogReading:
         self.__dict__.update(state)
         self.tell_to([])
 
-    def _begun(self, at_us: int, run: Run) -> Run:
+    def _with_beginning(self, block: Block | None, run: Run) -> Run:
+        if self._beginning is None or (begun_us := self._beginning.of(block, run)) is None:
+            return run
         self._beginning = None
-        return [source_seen(self._kind, self.reader.source, at_us), *run]
+        return [source_seen(self._kind, self.reader.source, begun_us), *run]
 
 
 def source_seen(kind: SourceKind, source: str, at_us: int) -> Observation:

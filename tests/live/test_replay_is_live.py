@@ -104,7 +104,7 @@ def test_a_traceback_that_its_process_did_not_outlive_is_told_in_time(watch: Wat
 
 
 def test_lines_that_come_too_late_are_counted_and_the_journal_replays_them(watch: Watch) -> None:
-    on_time = followed(watch, RUN, "--late", "60")
+    on_time = followed(watch, RUN, "--late", "240", rate=60)
     job = next(iter(watch.health()["jobs"].values()))
     assert job["late"] > 0
     journal = replayed(watch.captures[0], watch.folder, "--journal", str(watch.store / "watch" / "journal"))
