@@ -57,7 +57,8 @@ class Lag:
 
 class LiveFeed:
     """The live stream of one job. declared is what its launcher knew; lateness_us how long a line may be on its way;
-    holds gives a time up to which no more is known yet (a poll or sync that runs), or None.
+    holds gives a time up to which no more is known yet (a poll or sync that runs), or None; clock is the one by which
+    poll is called.
 
     Its notes gather what the user should hear. A snapshot goes into `restore`.
     """
@@ -71,6 +72,7 @@ class LiveFeed:
         lateness_us: int,
         journal: Journal,
         holds: Callable[[int], int | None] = lambda _: None,
+        clock: Callable[[], int] = lambda: 0,
     ) -> None:
         self.job = job
         self.path = path
@@ -88,7 +90,7 @@ class LiveFeed:
         self._dumps: dict[str, tuple[Source, int]] = {}
         self._dumps_read: set[str] = set()
         self._trials = LiveTrials(self.notes)
-        self._waiting = Waiting(journal)
+        self._waiting = Waiting(journal, clock)
         self._behind: list[tuple[int, str]] = []
         self._cutter = BeatCutter(job)
         self._skews: dict[str, Skew] = {}
