@@ -4,7 +4,7 @@
 
 small   100 KB of log: start-up
 files   5,000 Ray worker files, 1 GB together, against one file that holds the same bytes
-faults  50,000 lines, each of them a recognised error
+faults  200,000 lines, each of them a recognised error
 nccl    200,000 lines of communicators of 10,000 ranks that come up
 sparse  three days with a line every 10 s: views and judging
 linear  1 GB, and 10 GB of the same: cost must grow with the bytes and no faster (needs 11 GB of disk)
@@ -26,7 +26,7 @@ from benchmarks.run import Cost, measured, replay
 WORKERS = 5_000
 LINES_A_WORKER = 1_500
 SAID_EVERY = 100
-FAULTS = 50_000
+FAULTS = 200_000
 INITS = 200_000
 RANKS = 10_000
 SPARSE_LINES = 26_000

@@ -43,9 +43,10 @@ class Beginning:
         return min(known, default=None)
 
     def _look(self, block: Block) -> None:
-        for raw in block.data.removesuffix(b"\n").split(b"\n", LINES - self._looked)[: LINES - self._looked]:
+        data, start = block.data, 0
+        while self._found_us is None and self._looked < LINES and start < len(data):
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
             self._looked += 1
-            line = self._unwrapper.unwrap(raw.decode("utf-8", "replace"))
-            self._found_us = self._reader.streamed(line)
-            if self._found_us is not None:
-                return
+            line = self._unwrapper.unwrap(data[start:end].decode("utf-8", "replace"))
+            self._found_us, start = self._reader.streamed(line), end + 1

@@ -157,7 +157,12 @@ class Cutter:
         return self._given
 
     def _join(self) -> bytes:
-        data = b"".join(self._held)
+        """What is held, in one piece. A small file's only chunk need not be copied."""
+        first, chunk = self._held[0], self._held[0].obj
+        if isinstance(chunk, bytes) and len(self._held) == 1 and len(first) == len(chunk):
+            data = chunk
+        else:
+            data = b"".join(self._held)
         self._held.clear()
         return data
 

@@ -1,9 +1,9 @@
 """The flow on one page: shards give beats, tracks fold them in series, the judge speaks, sinks write.
 
 input  jobs        beats of every job, keyed by job
-track  freshness   facts, coverage, scheduler, phases, step, cadence, attempts
+track  freshness   facts, coverage, scheduler, phases, step, cadence, faults, attempts
 track  heartbeat   buffer heartbeat, engine subscription
-track  bursts      faults, first causes, exceptions per 10-minute slot
+track  bursts      exceptions per 10-minute slot
 track  nccl        communicators and ranks
 track  resources   gpus, processes, stacks
 track  rollouts    trials, duty cycle, dynamics

@@ -134,7 +134,7 @@ class LiveFeed:
         rest = {
             "rescan": self._rescan.snapshot(),
             "dumps": self._dumps_read,
-            "trials": (self._trials.begun, self._trials.told),
+            "trials": (self._trials.begun, self._trials.open, self._trials.told),
             "waiting": self._waiting.snapshot(),
             "cutter": self._cutter,
             "anchor": self._anchor_us,
@@ -146,7 +146,7 @@ class LiveFeed:
         """Goes on where a snapshot was made. Raises whatever a broken one brings about."""
         self._kept, rest = pickle.loads(snapshot)
         self._rescan = Rescan(self.path, rest["rescan"])
-        self._trials.begun, self._trials.told = rest["trials"]
+        self._trials.begun, self._trials.open, self._trials.told = rest["trials"]
         self._dumps_read = rest["dumps"]
         self._waiting.restore(rest["waiting"])
         self._cutter = rest["cutter"]

@@ -1,8 +1,11 @@
 """The trials and dumps of a live job: files that are read whole when they stand still."""
 
+import os
+
 from dataflow.beats import Run
 from dataflow.capture import Source, TrialTar
 from dataflow.flights import flight_observations
+from dataflow.journal import at
 from dataflow.log_reading import observed, source_seen
 from dataflow.opened import READ_BYTES
 from dataflow.trial_files import Trouble, job_result, one_trial
@@ -14,16 +17,18 @@ from extractors.record import Observation, SourceEnded, SourceFailed, SourceKind
 
 class LiveTrials:
     """Reads what a look found; notes gets what the user should hear. begun are the folders and archives of which
-    something was told; told are the starts and ends of trials in archives, which are read again when they were written
-    again."""
+    something was told, open the trials that are known to have begun; told are the starts and ends of trials in
+    archives, which are read again when they were written again."""
 
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
         self.begun: set[str] = set()
+        self.open: set[str] = set()
         self.told: dict[str, set[tuple[str, str]]] = {}
 
     def seen(self, found: TrialSeen, now_us: int) -> Run:
-        """What a trial that began or ended says, or a job's own result. A start that nothing dates is of now."""
+        """What a trial that began or ended says, or a job's own result. A start that nothing dates is of the time at
+        which its config was written."""
         run: Run = []
         try:
             every = list((one_trial if found.name else job_result)(found.path, found.relative))
@@ -31,12 +36,25 @@ class LiveTrials:
             every = [Trouble(found.relative, f"cannot be read: {error.strerror}")]
         for each in every:
             if not isinstance(each, Trouble):
-                run += [one for one in read_one(each, now_us) if found.ended or type(one.signal) is not TrialEnded]
+                run += read_one(each, now_us if found.ended else _written_us(found.path, now_us))
             elif found.ended:
                 self.notes.append(f"{each.source}: {each.why}")
                 failed = SourceFailed(SourceKind.TRIAL, each.why, each.whole)
                 run.append(observed(failed, "source_failed", each.source, now_us))
+        run = self._of_the_end(found, run) if found.ended else self._of_the_start(found, run)
         return self._with_beginning(found.relative.split("/", 1)[0], run)
+
+    def _of_the_start(self, found: TrialSeen, run: Run) -> Run:
+        self.open.add(found.relative)
+        return [each for each in run if type(each.signal) is not TrialEnded]
+
+    def _of_the_end(self, found: TrialSeen, run: Run) -> Run:
+        """A start that was told is told once more, beside the end: now its date is known."""
+        if found.relative not in self.open:
+            return run
+        self.open.discard(found.relative)
+        ended_us = max((each.at_us for each in run), default=0)
+        return [at(each, ended_us) if type(each.signal) is TrialStarted else each for each in run]
 
     def archive(self, archive: TrialTar, now_us: int) -> Run:
         """What an archive says that was not told before."""
@@ -66,3 +84,10 @@ class LiveTrials:
             return run
         self.begun.add(name)
         return [source_seen(SourceKind.TRIAL, name, run[0].at_us), *run]
+
+
+def _written_us(folder: str, now_us: int) -> int:
+    try:
+        return min(now_us, os.stat(f"{folder}/config.json").st_mtime_ns // 1000)
+    except OSError:
+        return now_us

@@ -91,11 +91,19 @@ def _ended(reader: Reader, ended: SourceEnded, last: Block | None) -> Observatio
     signal = SourceEnded(ended.kind, ended.lines, ended.size, reader.unparsed + reader.torn, ended.complete, ended.gap)
     if last is None:
         return observed(signal, "source_ended", source, reader.time_of(""))
-    said = last.data.rstrip(b"\n")
-    start = said.rfind(b"\n") + 1
-    raw = said[start:].decode("utf-8", "replace")
+    end = _end_of_words(last.data)
+    start = last.data.rfind(b"\n", 0, end) + 1
+    raw = last.data[start:end].decode("utf-8", "replace")
     at_us = reader.time_of(raw)
-    blank = len(last.data) - len(said) - 1
-    line = ended.lines - max(0, blank) if said else last.line
+    blank = len(last.data) - end - 1
+    line = ended.lines - max(0, blank) if end else last.line
     evidence = Evidence("source_ended", source, line, last.offset + start, reader.unwrapper.clock.newest_us, quote(raw))
     return Observation(signal, evidence, at_us, "source_ended")
+
+
+def _end_of_words(data: bytes) -> int:
+    """Where the newlines at the end of a block begin."""
+    end = len(data)
+    while end and data[end - 1] == 0x0A:
+        end -= 1
+    return end

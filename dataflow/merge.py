@@ -56,8 +56,10 @@ class _Head:
     def taken(self, number: int, before: tuple[int, int]) -> Run:
         """What comes before another stream's head (its time and number)."""
         run, place, (at_us, other) = self.run, self.place, before
-        cut = bisect_right if number < other else bisect_left
-        end = len(run) if run[-1].at_us < at_us else cut(run, at_us, lo=place, key=_at_us)
+        end = place + 1
+        if end < len(run) and run[end].at_us <= at_us:
+            cut = bisect_right if number < other else bisect_left
+            end = len(run) if run[-1].at_us < at_us else cut(run, at_us, lo=end, key=_at_us)
         self.place = end
         return run if place == 0 and end == len(run) else run[place:end]
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from dataflow.sinks import Sink
 
 
+GARBAGE_OBJECTS = 50_000
+"""So many new objects are made before garbage is looked for. Little of it is in circles, and thousands of open files
+are looked at each time."""
+
+
 def tell_of_no_job(captured: str, as_of: int | None) -> None:
     """Tells that a capture holds no line of a job (before a time, in microseconds)."""
     then = "" if as_of is None else " at that time"
@@ -30,6 +35,7 @@ def starting() -> Iterator[None]:
         yield
     finally:
         gc.freeze()
+        gc.set_threshold(GARBAGE_OBJECTS)
         gc.enable()
 
 

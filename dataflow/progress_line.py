@@ -7,6 +7,8 @@ cursor is never hidden and nothing else of the terminal is changed, so that what
 import os
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ from dataflow.ending import told_through, write_told
 from dataflow.outcome import Outcome
 from dataflow.read_so_far import bytes_to_read
 from dataflow.terminal import can_redraw
+from state.wording import span
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,45 +31,64 @@ EACH = 0.2
 """Seconds from one drawing to the next."""
 _BAR_FROM = 70
 """Columns of a terminal that has room for a bar."""
+_RATE_OVER = 15.0
+"""Seconds over which the rate is measured."""
 _ERASED = b"\r\x1b[2K"
 
 
 class Reading:
     """The words of the line: what was read, of how much, how fast, and how long it may still take.
 
-    clock gives seconds; width is the terminal's, in columns.
+    begun is when the reading began, in seconds of the clock whose time `line` is given; width is the terminal's, in
+    columns. The rate is that of the last seconds, many enough for packed files, which are taken in large pieces.
     """
 
-    def __init__(self, total: int | None, clock: Callable[[], float] | None = None, width: int | None = None) -> None:
+    def __init__(self, total: int | None, begun: float, width: int | None = None) -> None:
         from rich.console import Console
 
+        self._total = total
+        self._samples = deque([(begun, 0)])
         self._console = Console(stderr=True, width=width)
-        self._progress = self._columns(total, clock)
-        self._task = self._progress.add_task("", total=total, trials="")
+        self._progress = self._columns(total)
+        self._task = self._progress.add_task("", total=total, rate="", trials="", left="")
 
-    def _columns(self, total: int | None, clock: Callable[[], float] | None) -> "Progress":
+    def _columns(self, total: int | None) -> "Progress":
         from rich import progress as shown
 
         columns: list[shown.ProgressColumn] = [shown.TextColumn("reading")]
         if total and self._console.width >= _BAR_FROM:
             columns.append(shown.BarColumn(bar_width=None if self._console.width < 100 else 40))
-        columns += [shown.DownloadColumn(), shown.TransferSpeedColumn()]
-        if total:
-            columns += [shown.TimeRemainingColumn(), shown.TextColumn("left")]
-        columns.append(shown.TextColumn("{task.fields[trials]}"))
-        return shown.Progress(*columns, console=self._console, auto_refresh=False, get_time=clock)
+        fields = ("rate", "left", "trials") if total else ("rate", "trials")
+        columns += [shown.DownloadColumn(), *(shown.TextColumn(f"{{task.fields[{field}]}}") for field in fields)]
+        return shown.Progress(*columns, console=self._console, auto_refresh=False)
 
-    def line(self, taken: int, trials: int) -> str:
+    def line(self, now: float, taken: int, trials: int) -> str:
         """The line as it stands now, with the terminal's colours, within its width."""
-        total = self._progress.tasks[0].total
-        done = taken if total is None else min(taken, int(total))
-        self._progress.update(self._task, completed=done, trials=f"{trials:,} trials" if trials else "")
+        from rich.filesize import decimal
+
+        done = taken if self._total is None else min(taken, self._total)
+        rate = self._rate(now, done)
+        self._progress.update(
+            self._task,
+            completed=done,
+            rate=f"{decimal(int(rate))}/s" if rate else "",
+            left=f"{span((self._total - done) / rate)} left" if rate and self._total else "",
+            trials=f"{trials:,} trials" if trials else "",
+        )
         width = max(1, self._console.width - 1)
         with self._console.capture() as drawn:
             self._console.print(
                 self._progress.get_renderable(), width=width, end="", no_wrap=True, overflow="crop", crop=True
             )
         return drawn.get().split("\n", 1)[0]
+
+    def _rate(self, now: float, done: int) -> float:
+        """Bytes a second."""
+        while len(self._samples) > 1 and self._samples[1][0] < now - _RATE_OVER:
+            self._samples.popleft()
+        at, had = self._samples[0]
+        self._samples.append((now, done))
+        return (done - had) / (now - at) if now > at else 0.0
 
 
 class ProgressLine:
@@ -162,15 +184,17 @@ class _Words:
 
     def __init__(self, feeds: "list[ReplayFeed]") -> None:
         self._feeds = feeds
+        self._begun = time.monotonic()
         self._reading: Reading | None = None
 
     def __call__(self) -> str:
         if self._reading is None:
             sizes = [bytes_to_read(feed.capture) for feed in self._feeds]
             total = None if None in sizes else sum(size for size in sizes if size is not None)
-            self._reading = Reading(total or None)
+            self._reading = Reading(total or None, self._begun)
         read = [feed.read for feed in self._feeds]
-        return self._reading.line(sum(each.taken for each in read), sum(each.trials for each in read))
+        taken, trials = sum(each.taken for each in read), sum(each.trials for each in read)
+        return self._reading.line(time.monotonic(), taken, trials)
 
 
 def _show(line: ProgressLine, ended: threading.Event, outcome: Outcome) -> None:

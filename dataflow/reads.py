@@ -16,7 +16,6 @@ _GZ_FEED = 16_384
 _ZST_FEED = 1_024
 """Compressed bytes given at once: 4 of them can make 128 KiB, so this bounds one step at 32 MiB."""
 _ZST_WINDOW = 1 << 27
-_SUFFIXES = ((".gz", "gz"), (".zst", "zst"))
 
 
 class Compression(StrEnum):
@@ -25,6 +24,9 @@ class Compression(StrEnum):
     NONE = "none"
     GZ = "gz"
     ZST = "zst"
+
+
+_BY_SUFFIX = {".gz": Compression.GZ, ".zst": Compression.ZST}
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -43,12 +45,12 @@ LIMITS = Limits()
 
 def compression_of(name: str) -> Compression:
     """The compression that a file's name says."""
-    return next((Compression(kind) for suffix, kind in _SUFFIXES if name.endswith(suffix)), Compression.NONE)
+    return _BY_SUFFIX.get(name[name.rfind(".") :], Compression.NONE)
 
 
 def unpacked_name(name: str) -> str:
     """The name without its `.gz` or `.zst`."""
-    return next((name.removesuffix(suffix) for suffix, _ in _SUFFIXES if name.endswith(suffix)), name)
+    return name.rpartition(".")[0] if compression_of(name) is not Compression.NONE else name
 
 
 def chunks(

@@ -105,8 +105,10 @@ def _readings(trial: TrialFiles) -> tuple[TrialReading, ...]:
 def _observed(trial: TrialFiles, reading: TrialReading) -> Observation:
     name = _NAMES[type(reading.signal)]
     source = trial.sources[reading.file]
-    evidence = Evidence(name, source, reading.line, reading.offset, reading.at_us, reading.quote)
-    return Observation(reading.signal, evidence, 0, name)
+    own_us = reading.at_us if reading.dated else None
+    return Observation(
+        reading.signal, Evidence(name, source, reading.line, reading.offset, own_us, reading.quote), 0, name
+    )
 
 
 def _at(observation: Observation, at_us: int) -> Observation:

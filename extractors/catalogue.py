@@ -84,7 +84,7 @@ class _Shipped:
     def whole(self) -> Catalogue:
         return load()
 
-    @property
+    @cached_property
     def by_name(self) -> dict[str, Pattern]:
         return self.whole.by_name
 

@@ -19,6 +19,8 @@ LATEST_US = 4_102_444_800 * SECOND_US
 """2100: clocks before 1970 or after this are broken, and no time is read from them."""
 CACHE_LIMIT = 65_536
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_SECONDS: dict[str, int] = {}
+"""Written dates and times of all files: thousands of a job's files tell the same seconds."""
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])")
 
 
@@ -82,39 +84,45 @@ class Clock:
     """The clock of one file. anchor_us is a moment near the file's first line, by which absent dates are guessed;
     ahead_us is how far the file's own clock is known to run ahead, and is taken off.
 
-    Remembers the newest time it gave out, so that lines without one inherit it; seconds are the written seconds that
-    were read before.
+    Remembers the newest time it gave out, so that lines without one inherit it; seconds are the written seconds with a
+    date that were read before, in any file, days those without a year, whose meaning is this file's own.
     """
 
     def __init__(self, anchor_us: int, ahead_us: int = 0) -> None:
         self.anchor_us = anchor_us
         self.ahead_us = ahead_us
         self.newest_us: int | None = None
-        self.seconds: dict[str, int] = {}
+        self.seconds = _SECONDS
+        self.days: dict[str, int] = {}
         self._transport_us: int | None = None
         self._said, self._said_us = "", 0
         self._dated = anchor_us > 0
         self._doubted_days = 0
 
     def __getstate__(self) -> dict[str, object]:
-        """What the file has shown, without the seconds that were looked up."""
-        return {**self.__dict__, "seconds": {}}
+        """What the file has shown, without what was looked up."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("seconds", "days")}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.seconds, self.days = _SECONDS, {}
 
     def full(self, second: str, digits: str = "") -> int | None:
         """`2026-07-01 22:47:31` with the digits of its fraction."""
         at = self.seconds.get(second)
         if at is None:
-            parsed = _moment_us(second[:10], second[11:]) if second[10:11] in (" ", "T") else None
-            if parsed is None and (parsed := parse_iso(second)) is None:
+            at = _moment_us(second[:10], second[11:]) if second[10:11] in (" ", "T") else None
+            if at is not None and second[10] == " ":
+                _keep(self.seconds, second, at)
+            elif at is None and (at := parse_iso(second)) is None:
                 return None
-            at = self._keep(second, parsed)
         return at + fraction_us(digits)
 
     def month_day(self, month: int, day: int, time: str, digits: str = "") -> int | None:
         """A clock without a year: the year that brings it nearest to what the file has shown. Where nothing has shown
         one it is 1970: never before the epoch, by which the job's end would lie after its last line."""
         key = f"{month:02d}-{day:02d} {time}"
-        at = self.seconds.get(key)
+        at = self.days.get(key)
         if at is None:
             near = self.newest_us if self.newest_us is not None else self.anchor_us
             year = _year_of(near // DAY_US)
@@ -122,7 +130,8 @@ class Clock:
             known = [guess for guess in guesses if guess is not None and guess >= 0]
             if not known:
                 return None
-            at = self._keep(key, min(known, key=lambda guess: abs(guess - near)))
+            at = min(known, key=lambda guess: abs(guess - near))
+            _keep(self.days, key, at)
         return at + fraction_us(digits)
 
     def time_of_day(self, time: str) -> int | None:
@@ -177,8 +186,8 @@ class Clock:
         self._said = ""
         return own_us
 
-    def _keep(self, key: str, at_us: int) -> int:
-        if len(self.seconds) >= CACHE_LIMIT:
-            self.seconds.clear()
-        self.seconds[key] = at_us
-        return at_us
+
+def _keep(known: dict[str, int], written: str, at_us: int) -> None:
+    if len(known) >= CACHE_LIMIT:
+        known.clear()
+    known[written] = at_us

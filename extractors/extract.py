@@ -277,8 +277,7 @@ class Reader:
 
     def time_of(self, raw: str) -> int:
         """The effective time of a line that no pattern reads (the file's last one)."""
-        line = self.unwrapper.unwrap(raw)
-        return self._ordering.time_of(self.streamed(line))
+        return self._ordering.time_of(self.streamed(self.unwrapper.unwrap(raw)) if raw else None)
 
     def streamed(self, line: Line) -> int | None:
         """A line's time by the clock that orders the stream."""

@@ -35,10 +35,12 @@ TRANSCRIPTS = ("trajectory.json", "opencode.txt")
 
 class TrialStarted(msgspec.Struct, frozen=True):
     """A trial has its config on file: it was started. silent says that its transcript is on file and the agent wrote
-    nothing in it, None that there is no transcript."""
+    nothing in it so far, None that there is no transcript, or that the trial has ended. started_us is when it began, as
+    its result or transcript says; its config does not."""
 
     trial: str
     silent: bool | None = None
+    started_us: int | None = None
 
 
 class TrialEnded(msgspec.Struct, frozen=True):
@@ -66,7 +68,7 @@ class TrialUnreadable(msgspec.Struct, frozen=True):
 class TrialReading(msgspec.Struct, frozen=True):
     """A signal with its place: file (relative to the trial), 1-based line, byte offset of that line, and its quote.
 
-    at_us is when it happened by the files' own account, None where they do not say.
+    at_us is when it happened by the files' own account, None where they do not say. dated says that this line does.
     """
 
     signal: TrialStarted | TrialEnded | TrialUnreadable | TrialsListed
@@ -75,6 +77,7 @@ class TrialReading(msgspec.Struct, frozen=True):
     offset: int
     quote: str
     at_us: int | None
+    dated: bool = True
 
 
 def wanted(file: str) -> bool:
@@ -116,10 +119,12 @@ def _started(
     """The start, from config.json, else from the result that followed it."""
     times = trial_times(result, transcript) if result else (None, None)
     at_us = times[0] if times[0] is not None or transcript is None else transcript.first_us
-    begun = TrialStarted(trial, None if transcript is None else not any((transcript.turns, *transcript.texts)))
+    silent = None if transcript is None or result else not any((transcript.turns, *transcript.texts))
+    begun = TrialStarted(trial, silent, at_us)
     config = files.get("config.json", b"")
     if config.strip():
-        return _at(begun, "config.json", config, max(config.find(b'"trial_name"'), 0), at_us)
+        read = _at(begun, "config.json", config, max(config.find(b'"trial_name"'), 0), at_us)
+        return msgspec.structs.replace(read, dated=False)
     if result is not None:
         raw = files["result.json"]
         place = _place(raw, _stated("started_at", result.started_at), rb'"trial_name"')

@@ -218,7 +218,7 @@ class Unwrapper:
         elif first in "IWEDCF":
             at = text.find(" ") + 1
             end = text.find("] ", at + 15, HEAD_LIMIT) + 2
-            at_us, logger = clock.seconds.get(text[at : at + 14]), self.loggers.get(text[:at] + text[at + 14 : end])
+            at_us, logger = clock.days.get(text[at : at + 14]), self.loggers.get(text[:at] + text[at + 14 : end])
             if at_us is not None and logger is not None:
                 return at_us, logger, None, "", text[end:]
             if found := _VLLM.match(text):

@@ -5,6 +5,7 @@ weighed against the lines behind it in the same block.
 """
 
 from itertools import islice
+from operator import sub
 
 from extractors.clocks import HOUR_US, MONTH_US
 from extractors.record import Observation
@@ -43,10 +44,12 @@ class Ordering:
 
     def _runs_well(self, times: list[int]) -> bool:
         """Whether a block's times are all as they should be, as those of most blocks are."""
-        newest = self._newest_us
-        if newest is None or not times or not newest <= times[0] or times[-1] - newest > HOUR_US:
+        if not times or times[0] < 0 or times != sorted(times):
             return False
-        if times != sorted(times):
+        newest = times[0] if self._newest_us is None else self._newest_us
+        if times[0] < newest:
+            return False
+        if times[-1] - newest > HOUR_US and max(map(sub, times, (newest, *times))) > HOUR_US:
             return False
         self._newest_us = times[-1]
         return True

@@ -11,7 +11,7 @@ from extractors import kept
 from extractors.clocks import SECOND_US
 from extractors.gluing import glued_messages
 from extractors.joining import STARTS
-from extractors.layers import HEAD_LIMIT, Unwrapper
+from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
 from extractors.ordering import UNTIMED
 from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT
@@ -106,12 +106,14 @@ class Shortcut:
             origin = known
         elif "task=/" in raw:
             return None
-        own_us, end = self._dated(raw, at) if raw[at : at + 1] == "2" else self._dated_by_day(raw, at)
-        if own_us is None:
-            end = at
-            if raw[at : at + 1] not in _BARE or LABEL.match(raw, at) or (transport_us is None and not next_to_read):
+        first, own_us, end = raw[at : at + 1], None, at
+        if first not in _BARE:
+            own_us, end = self._dated(raw, at) if first == "2" else self._dated_by_day(raw, at)
+            if own_us is None:
                 return None
-        elif transport_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
+            if transport_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
+                return None
+        elif (transport_us is None and not next_to_read) or _is_labelled(raw, at):
             return None
         if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
             return None
@@ -142,10 +144,15 @@ class Shortcut:
         if raw[at:begin] + raw[begin + 14 : end] not in unwrapper.plain:
             return None, 0
         clock, second = unwrapper.clock, raw[begin : begin + 14]
-        own_us = clock.seconds.get(second)
+        own_us = clock.days.get(second)
         if own_us is None and (found := _SECOND_OF_DAY.fullmatch(second)):
             own_us = clock.month_day(int(found[1]), int(found[2]), found[3])
         return own_us, end
+
+
+def _is_labelled(raw: str, at: int) -> bool:
+    """Whether a label before vLLM's own prefix begins at a place."""
+    return raw.find("] ", at + 20, at + TAG_LIMIT) > 0 and LABEL.match(raw, at) is not None
 
 
 def _asked(patterns: tuple[Pattern, ...], text: str) -> tuple[Any, str]:

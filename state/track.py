@@ -11,7 +11,6 @@ from state.trackers.duty_cycle import DutyCycleTracker
 from state.trackers.dynamics import DynamicsTracker
 from state.trackers.engines import EnginesTracker
 from state.trackers.facts import FactsTracker
-from state.trackers.faults import FaultsTracker
 from state.trackers.flights import FlightsTracker
 from state.trackers.freshness import FreshnessTracker
 from state.trackers.gpus import GpusTracker
@@ -36,12 +35,12 @@ TRACKS: dict[str, dict[str, type[Tracker]]] = {
         "restarts": RestartsTracker,
     },
     "heartbeat": {"heartbeat": HeartbeatTracker, "engines": EnginesTracker},
-    "bursts": {"faults": FaultsTracker, "bursts": BurstsTracker},
+    "bursts": {"bursts": BurstsTracker},
     "nccl": {"nccl": NcclTracker, "flights": FlightsTracker},
     "resources": {"gpus": GpusTracker, "pipeline": PipelineTracker},
     "rollouts": {"rollouts": RolloutsTracker, "duty_cycle": DutyCycleTracker, "dynamics": DynamicsTracker},
 }
-"""The steps of the flow and their trackers, each named as the case's view of it."""
+"""The steps of the flow and their trackers, each named as the case's view of it. The ledger has the faults."""
 
 
 class Track:
@@ -57,7 +56,10 @@ class Track:
         self._folds: dict[type, list[tuple[Fold, Tracker]]] = {}
         self._told: set[type] = set()
         self._shown: Views = {}
-        self._ticking = {name for name, one in self.trackers.items() if type(one).tick is not Tracker.tick}
+        self._showing = dict(self.trackers)
+        for tracker in self.trackers.values():
+            self._showing |= tracker.parts()
+        self._ticking = {name for name, one in self._showing.items() if type(one).tick is not Tracker.tick}
         for tracker in self.trackers.values():
             if (every := type(tracker).EVERY) is not None:
                 self._every.append((every, tracker))
@@ -80,7 +82,7 @@ class Track:
         """The views with this step's added. A tracker that was told nothing, and that no time passes for, shows what
         it showed before."""
         told, shown = self._told, self._shown
-        for name, tracker in self.trackers.items():
+        for name, tracker in self._showing.items():
             moved = name in self._ticking and tracker.tick(now_us)
             if moved or name not in shown or not told.isdisjoint(tracker.FOLDS) or (told and tracker.EVERY is not None):
                 shown[name] = tracker.view()

@@ -37,6 +37,10 @@ class Tracker(msgspec.Struct):
         """What the gates read: immutable, and equal where nothing has changed."""
         raise NotImplementedError
 
+    def parts(self) -> "Mapping[str, Tracker]":
+        """The trackers within this one, which it folds, by the names of their views."""
+        return {}
+
     def snapshot(self) -> bytes:
         """This memory as msgpack bytes."""
         return msgspec.msgpack.encode((self.VERSION, self))

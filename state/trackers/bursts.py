@@ -17,7 +17,7 @@ from extractors.record import Observation
 from state.policy import slot_of
 from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
-from state.trackers.trials_seen import TrialsSeen, trials_of_attempt
+from state.trackers.trials_seen import TrialsSeen, begun_us, trials_of_attempt
 
 NEWEST = 500
 """Ended trials that the reported slots count."""
@@ -91,7 +91,7 @@ class BurstsTracker(Tracker):
 
     def trial_started(self, seen: Observation) -> None:
         """A trial began, perhaps once more."""
-        self.seen.starts(seen.signal.trial, own_us(seen), seen.evidence.at_us is not None)
+        self.seen.starts(seen.signal.trial, begun_us(seen), seen.signal.started_us is not None)
 
     def trial_ended(self, seen: Observation) -> None:
         """A trial's own file gives its end."""

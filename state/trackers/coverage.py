@@ -246,11 +246,19 @@ def _with(gaps: tuple[str, ...], gap: str) -> tuple[str, ...]:
 
 
 def _read_to(known: SourceCoverage, evidence: Evidence, late: int) -> SourceCoverage:
-    times = [at for at in (known.from_us, known.to_us, evidence.at_us) if at is not None]
-    return msgspec.structs.replace(
-        known,
-        newest=evidence,
-        from_us=min(times) if times else None,
-        to_us=max(times) if times else None,
+    at_us, from_us, to_us = evidence.at_us, known.from_us, known.to_us
+    if at_us is not None:
+        from_us = at_us if from_us is None or at_us < from_us else from_us
+        to_us = at_us if to_us is None or at_us > to_us else to_us
+    return SourceCoverage(
+        kind=known.kind,
+        reading=known.reading,
+        lines=known.lines,
+        from_us=from_us,
+        to_us=to_us,
+        complete=known.complete,
+        gaps=known.gaps,
         late=known.late + late,
+        unparsed=known.unparsed,
+        newest=evidence,
     )

@@ -14,7 +14,7 @@ from extractors.record import Evidence, Observation
 from state.policy import CHURN_SETUP_SECONDS, CHURN_SHARE, SECOND_US, slot_of
 from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
-from state.trackers.trials_seen import TrialsSeen, trials_of_attempt
+from state.trackers.trials_seen import TrialsSeen, begun_us, trials_of_attempt
 
 NEWEST = 200
 
@@ -86,10 +86,11 @@ class DutyCycleTracker(Tracker):
 
     def trial_started(self, seen: Observation) -> None:
         """A trial began, perhaps once more. A start that its files date may be the attempt's first."""
-        dated, at_us = seen.evidence.at_us is not None, own_us(seen)
+        dated, at_us = seen.signal.started_us is not None, begun_us(seen)
         if self.seen.of_an_earlier_life(at_us):
             return
-        if self.seen.starts(seen.signal.trial, at_us, dated) and dated:
+        begins = self.seen.starts(seen.signal.trial, at_us, dated)
+        if dated and (begins or self.seen.is_open(seen.signal.trial)):
             self._began(slot_of(at_us))
 
     def trial_ended(self, seen: Observation) -> None:

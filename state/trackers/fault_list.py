@@ -37,8 +37,9 @@ class FaultList(msgspec.Struct):
     def put(self, event: FaultEvent, place: int | None = None) -> None:
         """Adds an event by its time, or where it replaces another."""
         if place is None:
-            place = bisect_right(self.events, event.own_us, key=_own_us)
-        key = _key(event, event.origin.pid)
+            newest = not self.events or self.events[-1].own_us <= event.own_us
+            place = len(self.events) if newest else bisect_right(self.events, event.own_us, key=_own_us)
+        key = f"{_what(event)}{event.origin.pid}"
         self.events.insert(place, event)
         self.keys.insert(place, key)
         self.count[key] = self.count.get(key, 0) + 1
@@ -53,20 +54,23 @@ class FaultList(msgspec.Struct):
 
     def alike(self, event: FaultEvent) -> list[int]:
         """The places of the events that may say the same of the same process: those of its pid and of none."""
-        pid = event.origin.pid
+        what, pid = _what(event), event.origin.pid
         if not pid:
-            what = _key(event, "")
             return [place for place, key in enumerate(self.keys) if key.startswith(what)]
-        wanted = (_key(event, pid), _key(event, 0))
-        if wanted[0] not in self.count and wanted[1] not in self.count:
-            return []
-        return [place for place, key in enumerate(self.keys) if key in wanted]
+        places: list[int] = []
+        for key in (f"{what}{pid}", f"{what}0"):
+            place = -1
+            for _ in range(self.count.get(key, 0)):
+                place = self.keys.index(key, place + 1)
+                places.append(place)
+        return sorted(places)
 
 
 def _own_us(event: FaultEvent) -> int:
     return event.own_us
 
 
-def _key(event: FaultEvent, pid: int | str) -> str:
+def _what(event: FaultEvent) -> str:
+    """The key of an event without its process."""
     fault = event.fault
-    return f"{fault.cause}\n{fault.exception}\n{fault.site}\n{fault.entity}\n{pid}"
+    return f"{fault.cause}\n{fault.exception}\n{fault.site}\n{fault.entity}\n"

@@ -18,7 +18,7 @@ from extractors.trainer import CheckpointSaved, Resumed, StepCompleted, StepsPla
 from state.causality import by_unknown_hand
 from state.causes import CAUSES, Transient
 from state.progress import PROGRESS
-from state.tracker import AttemptStarted, ShowingTracker
+from state.tracker import AttemptStarted, ShowingTracker, Tracker
 from state.trackers.facts import JobDeclared
 from state.trackers.fault_list import FaultEvent
 from state.trackers.faults import FaultsTracker
@@ -200,6 +200,10 @@ class RestartsTracker(ShowingTracker):
         if self.shown is None:
             self.shown = self._ledger()
         return self.shown
+
+    def parts(self) -> Mapping[str, Tracker]:
+        """The errors of the attempt, by which its end is told."""
+        return {"faults": self.faults}
 
     def snapshot(self) -> bytes:
         """This memory as msgpack bytes, without views."""

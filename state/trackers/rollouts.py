@@ -19,7 +19,7 @@ from state.progress import own_us
 from state.tracker import AttemptStarted, Tracker
 from state.trackers.outcomes import Outcome, Sample, outcome_of, sample_of
 from state.trackers.rewards import RewardMetrics, RewardMetricsView
-from state.trackers.trials_seen import TrialsSeen, checksum, trials_of_attempt
+from state.trackers.trials_seen import TrialsSeen, begun_us, checksum, trials_of_attempt
 
 NEWEST = 200
 """Ended attempts that turns, emptiness and coherence are measured over."""
@@ -100,8 +100,8 @@ class RolloutsTracker(Tracker):
 
     def trial_started(self, seen: Observation) -> None:
         """A trial's config is on file."""
-        at_us = own_us(seen)
-        dated = seen.evidence.at_us is not None
+        at_us = begun_us(seen)
+        dated = seen.signal.started_us is not None
         if not self.trials.of_an_earlier_life(at_us) and self.trials.starts(seen.signal.trial, at_us, dated):
             self._started(at_us)
             silent = self.counts.silent + bool(seen.signal.silent)

@@ -9,6 +9,8 @@ from zlib import crc32
 import msgspec
 
 from extractors.record import Observation
+from state.policy import SECOND_US
+from state.progress import HEARD_WITHIN, own_us
 
 OPEN_HELD = 4096
 ENDED_HELD = 512
@@ -30,6 +32,10 @@ class TrialsSeen(msgspec.Struct):
         """Whether neither a start nor an end of this trial is remembered."""
         key = checksum(trial)
         return key not in self.open and key not in self.ended
+
+    def is_open(self, trial: str) -> bool:
+        """Whether this trial has begun and not ended."""
+        return checksum(trial) in self.open
 
     def starts(self, trial: str, at_us: int, dated: bool = True) -> bool:
         """Remembers a start; false where this life of the trial is known. A start whose files do not date it begins
@@ -55,6 +61,12 @@ class TrialsSeen(msgspec.Struct):
 def trials_of_attempt(seen: Observation) -> TrialsSeen:
     """No trials yet, of the attempt that this AttemptStarted begins."""
     return TrialsSeen(since_us=seen.at_us if seen.signal.number else None)
+
+
+def begun_us(seen: Observation) -> int:
+    """When a trial began, of its TrialStarted: as its files say, else when its config came."""
+    said: int | None = seen.signal.started_us
+    return own_us(seen) if said is None or said > seen.at_us + HEARD_WITHIN * SECOND_US else said
 
 
 def checksum(trial: str) -> int:

@@ -50,18 +50,25 @@ def replayed(*words: Path | str) -> bytes:
 
 
 def line_after(seconds: float, taken: int, total: int | None, width: int = 100, trials: int = 0) -> str:
-    now = [0.0]
-    reading = Reading(total, lambda: now[0], width)
+    reading = Reading(total, 100.0, width)
     for part in range(1, 11):
-        now[0] = seconds * part / 10
-        line = reading.line(taken * part // 10, trials)
+        line = reading.line(100.0 + seconds * part / 10, taken * part // 10, trials)
     return Text.from_ansi(line).plain
 
 
 def test_line_says_what_was_read_of_how_much_how_fast_and_what_is_left() -> None:
     line = line_after(2.0, 50_000_000, 250_000_000)
     assert line.startswith("reading ")
-    assert "50.0/250.0 MB 25.0 MB/s 0:00:08 left" in line
+    assert "50.0/250.0 MB 25.0 MB/s 8 s left" in line
+
+
+def test_rate_is_that_of_the_last_seconds_and_known_from_the_first_piece_on() -> None:
+    reading = Reading(1_000_000_000, 100.0, 120)
+    assert "/s" not in reading.line(101.0, 0, 0)
+    assert "10.0 MB/s 98 s left" in Text.from_ansi(reading.line(102.0, 20_000_000, 0)).plain
+    for second in range(103, 141):
+        line = Text.from_ansi(reading.line(second, 20_000_000 + (second - 102) * 2_000_000, 0)).plain
+    assert "2.0 MB/s 7 min left" in line
 
 
 def test_line_without_a_known_total_promises_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from extractors.catalogue import CATALOGUE
 from extractors.extract import Reader
-from extractors.pattern import REGEX_TIMEOUT_SECONDS, Pattern
+from extractors.pattern import REGEX_TIMEOUT_SECONDS, SHORT_TEXT, Pattern
 from extractors.record import NOWHERE, Block
 from state.track import TRACKS, Track
 
@@ -20,14 +20,14 @@ NUMBERS = ("9" * 40, "9" * 5_000, "-1", "nan", "inf", "1e400", "²", "٣", str(1
 ANCHOR = 1_782_000_000_000_000
 
 
-def hostile(pattern: Pattern) -> Iterator[str]:
+def hostile(pattern: Pattern, length: int = LENGTH) -> Iterator[str]:
     """Lines made from a pattern's own sample: its parts repeated, its middle stretched, its end cut off."""
     sample = next(iter(pattern.samples)).replace("\n", " ")
-    yield (sample * (LENGTH // len(sample) + 1))[:LENGTH]
+    yield (sample * (length // len(sample) + 1))[:length]
     for part in (0.2, 0.4, 0.6, 0.8, 1.0):
         at = int(len(sample) * part)
         for filling in (sample[max(0, at - 3) : at] or "a", *FILLINGS):
-            yield sample[:at] + filling * (LENGTH // len(filling))
+            yield sample[:at] + filling * (length // len(filling))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
@@ -41,6 +41,16 @@ def test_no_line_of_16_kib_holds_a_pattern_up(pattern: Pattern) -> None:
         reader.end()
         slowest = max(slowest, time.process_time() - began)
     assert slowest < REGEX_TIMEOUT_SECONDS
+
+
+@pytest.mark.parametrize("pattern", [each for each in PATTERNS if each.regex], ids=lambda pattern: pattern.name)
+def test_no_line_that_is_matched_without_a_timeout_needs_one(pattern: Pattern) -> None:
+    slowest = 0.0
+    for text in hostile(pattern, SHORT_TEXT):
+        began = time.process_time()
+        pattern.regex.match(text[:SHORT_TEXT])
+        slowest = max(slowest, time.process_time() - began)
+    assert slowest < REGEX_TIMEOUT_SECONDS / 5
 
 
 def mutated(sample: str, chance: random.Random) -> str:

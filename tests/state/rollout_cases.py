@@ -13,7 +13,7 @@ from state.gate import Ruling
 from state.gates.dynamics import DYNAMICS
 from state.gates.rollouts import ROLLOUTS
 from state.trackers.facts import JobDeclared, JobFacts
-from tests.builders import case_after, polled, reading, saw
+from tests.builders import case_after, polled, reading, saw, us
 
 MINUTE = 60.0
 SLOT = 600.0
@@ -42,9 +42,13 @@ def running(**facts: Any) -> tuple[Observation, ...]:
 
 
 def started(at: float, trial: str) -> Observation:
-    """A trial's config is on file."""
+    """A trial's config is on file, and when it began is known."""
     return saw(
-        at, TrialStarted(trial), source=f"trace_jobs/{trial}/config.json", line=2, quote=f'"trial_name": "{trial}"'
+        at,
+        TrialStarted(trial, started_us=us(at)),
+        source=f"trace_jobs/{trial}/config.json",
+        line=2,
+        quote=f'"trial_name": "{trial}"',
     )
 
 

@@ -5,6 +5,7 @@ import random
 from msgspec.structs import replace
 
 from extractors.harbor import BatchCompleted, TrajectoryFailed
+from extractors.harbor_trials import TrialStarted
 from extractors.record import Observation
 from state.exceptions import TROUBLES, Trouble, is_infrastructure, trouble_of
 from state.gates.slots import burst_of
@@ -49,7 +50,8 @@ def test_a_trial_counts_once_and_its_retry_again() -> None:
 
 def test_a_trial_without_times_that_lies_in_two_homes_counts_once() -> None:
     def undated(at: float) -> list[Observation]:
-        pair = (started(at, "a__1"), ended(at, "a__1", exception="DaytonaError", file="exception.txt"))
+        begun = replace(started(at, "a__1"), signal=TrialStarted("a__1"))
+        pair = (begun, ended(at, "a__1", exception="DaytonaError", file="exception.txt"))
         return [replace(seen, evidence=replace(seen.evidence, at_us=None)) for seen in pair]
 
     case = case_after(*running(), *undated(1800), *undated(2500))
