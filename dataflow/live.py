@@ -37,6 +37,8 @@ from state.trackers.facts import JobDeclared
 
 LOOK_US = 1_000_000
 """How often a capture is looked at for what came and went."""
+BACKLOG = 256
+"""A look that finds so many trials is still at those that were there before; so many don't come in a second."""
 TURN_SECONDS = 0.2
 """How long one job may be read at a time, while others wait."""
 SKEW_AGAIN_US = (60_000_000, 600_000_000, 3_600_000_000)
@@ -105,7 +107,7 @@ class LiveFeed:
         if self._settling or self._looked_us is None or now_us - self._looked_us >= LOOK_US:
             self._looked_us = now_us
             found = self._rescan.look(now_us)
-            self._settling = self._settling and bool(found.trials)
+            self._settling = self._settling and len(found.trials) >= BACKLOG
             self._found(found, now_us)
             self._dumped(now_us)
         self._read(now_us)

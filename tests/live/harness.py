@@ -109,7 +109,7 @@ class Watch:
         jobs = health.get("jobs", {})
         if self.process is None or health.get("pid") != self.process.pid or len(jobs) < len(self.captures):
             return 0
-        return min(parse_iso(job["released"] or "") or 0 for job in jobs.values())
+        return min(parse_iso(job.get("released") or "") or 0 for job in jobs.values())
 
     def wait_released(self, at_us: int, within: float = 60.0) -> None:
         """Waits until everything up to a time was judged. Raises AssertionError where the watch ends before that."""
