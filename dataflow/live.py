@@ -22,7 +22,7 @@ from dataflow.homes import home_of_failure
 from dataflow.identity import Mark
 from dataflow.journal import Journal
 from dataflow.live_source import LiveSource, order_of
-from dataflow.live_trials import LiveTrials
+from dataflow.live_trials import LiveDumps, LiveTrials
 from dataflow.log_reading import observed
 from dataflow.merge import ACTOR_KINDS
 from dataflow.packed_tail import PackedTail
@@ -39,6 +39,8 @@ LOOK_US = 1_000_000
 """How often a capture is looked at for what came and went."""
 PEEK_US = 10_000_000
 """How often a line that only grows is looked into."""
+BACKLOG = 256
+"""A look that finds so many trials is still at those that were there before; so many don't come in a second."""
 TURN_SECONDS = 0.2
 """How long one job may be read at a time, while others wait."""
 SKEW_AGAIN_US = (60_000_000, 600_000_000, 3_600_000_000)
@@ -59,7 +61,8 @@ class Lag:
 
 class LiveFeed:
     """The live stream of one job. declared is what its launcher knew; lateness_us how long a line may be on its way;
-    holds gives a time up to which no more is known yet (a poll or sync that runs), or None.
+    holds gives a time up to which no more is known yet (a poll or sync that runs), or None; clock is the one by which
+    poll is called.
 
     Its notes gather what the user should hear. A snapshot goes into `restore`.
     """
@@ -73,6 +76,7 @@ class LiveFeed:
         lateness_us: int,
         journal: Journal,
         holds: Callable[[int], int | None] = lambda _: None,
+        clock: Callable[[], int] = lambda: 0,
     ) -> None:
         self.job = job
         self.path = path
@@ -87,10 +91,8 @@ class LiveFeed:
         self._sources: dict[str, LiveSource] = {}
         self._families: dict[str, list[str]] = {}
         self._kept: dict[str, Any] = {}
-        self._dumps: dict[str, tuple[Source, int]] = {}
-        self._dumps_read: set[str] = set()
-        self._trials = LiveTrials(self.notes)
-        self._waiting = Waiting(journal)
+        self._trials, self._dumps = LiveTrials(self.notes), LiveDumps(self.notes)
+        self._waiting = Waiting(journal, clock)
         self._behind: list[tuple[int, str]] = []
         self._cutter = BeatCutter(job)
         self._skews: dict[str, Skew] = {}
@@ -106,9 +108,10 @@ class LiveFeed:
         if self._settling or self._looked_us is None or now_us - self._looked_us >= LOOK_US:
             self._looked_us = now_us
             found = self._rescan.look(now_us)
-            self._settling = self._settling and bool(found.trials)
+            self._settling = self._settling and len(found.trials) >= BACKLOG
             self._found(found, now_us)
-            self._dumped(now_us)
+            for name, run in self._dumps.look(now_us):
+                self._waiting.whole(name, run)
             self._peeked(now_us)
         self._read(now_us)
         beats = [] if self._settling else list(self._release(self._known_up_to(now_us)))
@@ -135,7 +138,7 @@ class LiveFeed:
         sources = {name: source.snapshot() for name, source in self._sources.items()} | self._kept
         rest = {
             "rescan": self._rescan.snapshot(),
-            "dumps": self._dumps_read,
+            "dumps": self._dumps.read,
             "trials": (self._trials.begun, self._trials.open, self._trials.told),
             "waiting": self._waiting.snapshot(),
             "cutter": self._cutter,
@@ -149,7 +152,7 @@ class LiveFeed:
         self._kept, rest = pickle.loads(snapshot)
         self._rescan = Rescan(self.path, rest["rescan"])
         self._trials.begun, self._trials.open, self._trials.told = rest["trials"]
-        self._dumps_read = rest["dumps"]
+        self._dumps.read = rest["dumps"]
         self._waiting.restore(rest["waiting"])
         self._cutter = rest["cutter"]
         self._anchor_us, self._skews = rest["anchor"], rest["skews"]
@@ -178,8 +181,7 @@ class LiveFeed:
         if source.relative in self._sources:
             return
         if source.kind is SourceKind.FLIGHT:
-            if source.relative not in self._dumps_read:
-                self._dumps[source.relative] = (source, -1)
+            self._dumps.add(source)
             return
         block_bytes = block_bytes_of(len(self._rescan.sources))
         mark = None if source.relative in self._kept else self._continued(source, now_us)
@@ -221,20 +223,6 @@ class LiveFeed:
         else:
             self._measured = self._measured[1:] or [now_us + SKEW_AGAIN_US[-1]]
         self._skews = measured(sources, self._anchor_us) or self._skews
-
-    def _dumped(self, now_us: int) -> None:
-        """Reads dumps that stand still since the last look."""
-        for name, (source, size) in list(self._dumps.items()):
-            try:
-                now = Path(source.path).stat().st_size
-            except OSError:
-                continue
-            if now != size:
-                self._dumps[name] = (source, now)
-            elif size:
-                del self._dumps[name]
-                self._dumps_read.add(name)
-                self._waiting.whole(name, self._trials.dump(source, now_us))
 
     def _peeked(self, now_us: int) -> None:
         """Looks into lines without end, every ten seconds."""

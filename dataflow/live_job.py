@@ -1,6 +1,7 @@
 """One capture that is watched: found, named, and then a feed. It may not be there yet when the watch begins."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,6 +40,7 @@ class LiveJob:
     journals: Path
     lateness_us: int
     probing: Probing
+    clock: Callable[[], int] = lambda: 0
     feed: LiveFeed | None = None
     notes: list[str] = field(default_factory=list)
     _kept: Kept | None = None
@@ -135,6 +137,7 @@ class LiveJob:
                 lateness_us=self.lateness_us,
                 journal=Journal(journal_of(self.journals, job)),
                 holds=lambda now_us: self.probing.holds(job, now_us),
+                clock=self.clock,
             )
             try:
                 if snapshot:

@@ -83,8 +83,8 @@ class LiveSource:
         return out
 
     def peek(self, now_us: int) -> Run:
-        """What a bar says that is redrawn in one line without end: a tqdm prints no newline for hours. It has no time of
-        its own, so it is of now. The line will be read again, whole, when it ends."""
+        """What a bar says that is redrawn in one line without end: a tqdm prints no newline for hours. It has no time
+        of its own, so it is of now. The line will be read again, whole, when it ends."""
         mark = self.tail.mark
         if mark.size <= mark.offset or not isinstance(self.tail, Tail) or self.source.kind in UNPEEKED:
             return []

@@ -1,6 +1,7 @@
 """The trials and dumps of a live job: files that are read whole when they stand still."""
 
 import os
+from collections.abc import Iterator
 
 from dataflow.beats import Run
 from dataflow.capture import Source, TrialTar
@@ -71,19 +72,46 @@ class LiveTrials:
             run.append(each)
         return self._with_beginning(archive.relative, run)
 
-    def dump(self, source: Source, now_us: int) -> Run:
-        """What a dump of the flight recorder says."""
-        found = flight_observations(source, READ_BYTES, self.notes, now_us)
-        run: list[Observation] = [each for each in found if not isinstance(each.signal, SourceEnded)]
-        if run and not isinstance(run[0].signal, SourceFailed):
-            run = [source_seen(source.kind, source.relative, run[0].at_us), *run]
-        return run
-
     def _with_beginning(self, name: str, run: Run) -> Run:
         if not run or name in self.begun or isinstance(run[0].signal, SourceSeen):
             return run
         self.begun.add(name)
         return [source_seen(SourceKind.TRIAL, name, run[0].at_us), *run]
+
+
+class LiveDumps:
+    """The dumps of a flight recorder, each read when it has its whole size. read are those that were."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+        self.read: set[str] = set()
+        self._seen: dict[str, tuple[Source, int]] = {}
+
+    def add(self, source: Source) -> None:
+        """Takes in a dump that is there."""
+        if source.relative not in self.read:
+            self._seen[source.relative] = (source, -1)
+
+    def look(self, now_us: int) -> Iterator[tuple[str, Run]]:
+        """What those say that stand still since the last look, by their names."""
+        for name, (source, size) in list(self._seen.items()):
+            try:
+                now = os.stat(source.path).st_size
+            except OSError:
+                continue
+            if now != size:
+                self._seen[name] = (source, now)
+            elif size:
+                del self._seen[name]
+                self.read.add(name)
+                yield name, self._read(source, now_us)
+
+    def _read(self, source: Source, now_us: int) -> Run:
+        found = flight_observations(source, READ_BYTES, self.notes, now_us)
+        run: list[Observation] = [each for each in found if not isinstance(each.signal, SourceEnded)]
+        if run and not isinstance(run[0].signal, SourceFailed):
+            run = [source_seen(source.kind, source.relative, run[0].at_us), *run]
+        return run
 
 
 def _written_us(folder: str, now_us: int) -> int:

@@ -13,19 +13,24 @@ AHEAD_US = 60_000_000
 
 class Waiting:
     """The observations of a job that were not released yet, by the names of their files. released_us is up to when all
-    was given; late counts observations that came after their time had been."""
+    was given; late counts observations that came after their time had been.
 
-    def __init__(self, journal: Journal) -> None:
+    clock is asked where a line seems to be from the future: it may have been written while other files were read."""
+
+    def __init__(self, journal: Journal, clock: Callable[[], int] = lambda: 0) -> None:
         self.released_us = 0
         self.late = 0
         self.begun = False
         self._journal = journal
+        self._clock = clock
         self._held: dict[str, Run] = {}
 
     def line(self, name: str, generation: int, run: Run, now_us: int) -> None:
         """Takes in what one generation of a file says. What is late stands behind what was released, what is from the
         future near the present. Raises OSError where the journal can't be written."""
         run = self._journal.moved(name, generation, run)
+        if run[-1].at_us > now_us + AHEAD_US:
+            now_us = max(now_us, self._clock())
         first_us, last_us = self.released_us + 1, now_us + AHEAD_US
         if run[0].at_us < first_us or run[-1].at_us > last_us:
             late = [each for each in run if each.at_us < first_us]

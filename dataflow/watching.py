@@ -63,7 +63,7 @@ class _Watch:
         """The captures, each as it stands: new for each run of the engine."""
         asked = self.asked
         self.jobs = {
-            path: LiveJob(path, asked.job_toml, self.state.journal, asked.lateness_us, self.probing)
+            path: LiveJob(path, asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock)
             for path in asked.captures
         }
         return LiveShards(self.jobs, asked.clock, outcome, tell)
