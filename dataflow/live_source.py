@@ -50,7 +50,7 @@ class LiveSource:
         self.newest_us = 0
         self._notes = notes
         self._given = (anchor_us, skew)
-        self._begun = False
+        self._begun = self._stumbled = False
         self._reading = self._new_reading()
         self._asleep: bytes | None = None
         self._peeked = b""
@@ -137,9 +137,12 @@ class LiveSource:
     def _heard(self, piece: Piece) -> Run:
         """What a piece says. An error of our own reader costs the piece and no other."""
         try:
-            return self._said(piece)
+            run = self._said(piece)
+            if self._stumbled and isinstance(piece, Block):
+                self._stumbled, self.trouble = False, ""
+            return run
         except Exception as error:
-            self.trouble = f"its reader failed: {told(error)}"
+            self._stumbled, self.trouble = True, f"its reader failed: {told(error)}"
             return [self._failure(SourceFailed(self.source.kind, self.trouble, whole=False))]
 
     def _said(self, piece: Piece) -> Run:
