@@ -12,46 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from extractors.clocks import write_iso
 from tests.dataflow.live_feeds import SECOND_US, START_US, Player, bars
-from tests.live.harness import GRACEFUL, ROOT, SLOW, Replayed, Watch, differing, replayed
+from tests.dataflow.watch_drills import Drill, drill
+from tests.live.harness import GRACEFUL, ROOT, SLOW, Replayed, differing, replayed
 from tests.live.recorded import recorded
 
 RUN = ROOT / "tests" / "captures" / "engine_death_meta_tensors"
 
 
-class Drill(Watch):
-    """A watch, the capture that it watches and the clock by which it does."""
-
-    def at(self, at_us: int) -> "Drill":
-        """Lets it be this time."""
-        assert self.clock is not None
-        new = self.clock.with_suffix(".new")
-        new.write_text(write_iso(at_us))
-        new.replace(self.clock)
-        return self
-
-    def ran_to(self, at_us: int, workers: int = 1) -> "Drill":
-        """Runs it until all is judged up to a time."""
-        self.at(at_us + 6 * SECOND_US).start(workers)
-        self.wait_released(at_us)
-        return self
-
-
 @pytest.fixture
 def watch(tmp_path: Path) -> Iterator[Drill]:
-    (tmp_path / "run").mkdir()
-    drill = Drill([tmp_path / "run"], tmp_path / "watch", tmp_path / "clock")
-    yield drill
-    drill.kill()
-    assert "Traceback" not in drill.said
-    assert "panicked" not in drill.said
-
-
-def logged(watch: Drill, seconds: int) -> None:
-    """A log of a job that has a name."""
-    (watch.captures[0] / "job.toml").write_text('[job]\nid = "/kim/rl"\n')
-    (watch.captures[0] / "finelog.log").write_bytes(bars(0, seconds))
+    with drill(tmp_path) as watched:
+        yield watched
 
 
 def refused(*words: str | Path) -> str:
@@ -109,7 +81,7 @@ def test_a_second_watch_on_a_store_is_refused_and_told_who_has_it(watch: Drill) 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_within_two_seconds_of_being_asked_to(watch: Drill, workers: int, how: int) -> None:
-    logged(watch, 60)
+    watch.logs(60)
     watch.ran_to(START_US + 50 * SECOND_US, workers)
     assert watch.stop(how) < GRACEFUL * SLOW
 
@@ -126,7 +98,7 @@ def test_a_second_signal_ends_it_at_once(watch: Drill) -> None:
 def test_a_capture_of_any_bytes_in_its_name_is_watched(tmp_path: Path, watch: Drill) -> None:
     watch.captures = [Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff\x1bn"))]
     watch.captures[0].mkdir()
-    logged(watch, 60)
+    watch.logs(60)
     watch.ran_to(START_US + 50 * SECOND_US)
     watch.stop()
     assert watch.lines()
@@ -213,7 +185,7 @@ def test_damage_to_what_it_keeps_loses_no_record_and_repeats_none(
 
 
 def test_the_reader_of_its_pipe_that_goes_away_ends_it_quietly(watch: Drill) -> None:
-    logged(watch, 120)
+    watch.logs(120)
     watch.at(START_US + 60 * SECOND_US)
     words = [word for word in watch.command() if word not in ("--out", str(watch.out))]
     watch.process = subprocess.Popen(
