@@ -174,8 +174,11 @@ class LiveFeed:
             self._told(SourceFailed(home_of_failure(relative), why), "source_failed", relative)
         for archive in found.archives:
             self._waiting.whole(archive.relative, self._trials.archive(archive, now_us))
-        for trial in found.trials:
-            self._waiting.whole(trial.relative, self._trials.seen(trial, now_us))
+        trials = {trial.relative: self._trials.seen(trial, now_us) for trial in found.trials}
+        for beginning in self._trials.beginnings(trials):
+            self._waiting.begin(beginning)
+        for name, run in trials.items():
+            self._waiting.whole(name, run)
 
     def _add(self, source: Source, now_us: int) -> None:
         if source.relative in self._sources:

@@ -31,3 +31,20 @@ def test_a_line_that_was_written_while_other_files_were_read_is_not_from_the_fut
     waiting.line("finelog.log", 0, said(NOW_US + 2 * AHEAD_US), NOW_US)
     assert times(waiting) == [NOW_US + 2 * AHEAD_US]
     assert not journal.exists()
+
+
+def test_a_folder_of_trials_begins_with_the_first_of_them_whichever_was_found_first() -> None:
+    waiting = Waiting(Journal())
+    for after_s in (600, 60, 300):
+        (beginning,) = said(NOW_US + after_s * 1_000_000)
+        waiting.begin(beginning)
+    assert times(waiting) == [NOW_US + 60_000_000]
+
+
+def test_a_folder_of_trials_whose_beginning_was_released_begins_no_more() -> None:
+    waiting = Waiting(Journal())
+    (late,), (early,) = said(NOW_US + 600_000_000), said(NOW_US)
+    waiting.begin(late)
+    assert times(waiting) == [late.at_us]
+    waiting.begin(early)
+    assert times(waiting) == []
