@@ -4,12 +4,12 @@ What comes of it depends on the files and their times, not on the moments of rea
 the lateness, and lines from the future, which the journal tells of.
 """
 
+import os
 import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,10 +35,12 @@ from extractors.extract import NO_SKEW, Skew
 from extractors.record import Beat, SourceFailed, SourceKind
 from state.trackers.facts import JobDeclared
 
-LOOK_US = 1_000_000
-"""How often a capture is looked at for what came and went."""
+LOOK_US = 2_000_000
+"""How often a capture is looked at for what came and went; within three fifths of the lateness in any case."""
 PEEK_US = 10_000_000
 """How often a line that only grows is looked into."""
+LEAST_QUIET_US, MOST_QUIET_US = 250_000, 3_000_000
+"""Between these, a quiet file is polled within three fifths of the lateness."""
 BACKLOG = 256
 """A look that finds so many trials is still at those that were there before; so many don't come in a second."""
 TURN_SECONDS = 0.2
@@ -87,7 +89,8 @@ class LiveFeed:
         self._holds = holds
         self._journal = journal
         self._rescan = Rescan(path)
-        self._rounds = Rounds()
+        soon_us = max(LEAST_QUIET_US, lateness_us * 3 // 5)
+        self._look_us, self._rounds = min(soon_us, LOOK_US), Rounds(min(soon_us, MOST_QUIET_US))
         self._sources: dict[str, LiveSource] = {}
         self._families: dict[str, list[str]] = {}
         self._kept: dict[str, Any] = {}
@@ -105,7 +108,8 @@ class LiveFeed:
     def poll(self, now_us: int) -> list[Beat]:
         """Reads what is new, for a fraction of a second at most, and gives the beats that are over. Never raises
         OSError but for a journal that can't be written."""
-        if self._settling or self._looked_us is None or now_us - self._looked_us >= LOOK_US:
+        looks = self._settling or self._looked_us is None or now_us - self._looked_us >= self._look_us
+        if looks:
             self._looked_us = now_us
             found = self._rescan.look(now_us)
             self._settling = self._settling and len(found.trials) >= BACKLOG
@@ -115,8 +119,13 @@ class LiveFeed:
             self._peeked(now_us)
         self._read(now_us)
         beats = [] if self._settling else list(self._release(self._known_up_to(now_us)))
-        self._fare()
+        self._fare(looks)
         return [msgspec.structs.replace(beat, blind=True) for beat in beats] if self.lag.blind else beats
+
+    @property
+    def brisk(self) -> bool:
+        """Whether something is being read, or grew lately."""
+        return bool(self._behind or self._settling or self._rounds.is_brisk)
 
     def _known_up_to(self, now_us: int) -> int:
         """The time up to which everything was read."""
@@ -279,11 +288,11 @@ class LiveFeed:
         source = self._sources.get(name)
         return source.order if source is not None else order_of(home_of_failure(name), name)
 
-    def _fare(self) -> None:
+    def _fare(self, looked: bool) -> None:
         """How the watching fares now."""
         lag = self.lag
         lag.released_us, lag.late, lag.sources = self._waiting.released_us, self._waiting.late, len(self._sources)
-        lag.unreadable = {name: each.trouble for name, each in self._sources.items() if each.trouble}
-        lag.blind = self._waiting.begun and (
-            not Path(self.path).exists() or 0 < len(self._sources) == len(lag.unreadable)
-        )
+        if looked:
+            lag.unreadable = {name: each.trouble for name, each in self._sources.items() if each.trouble}
+            all_lost = 0 < len(self._sources) == len(lag.unreadable)
+            lag.blind = self._waiting.begun and (all_lost or not os.path.exists(self.path))

@@ -54,6 +54,11 @@ class LiveJob:
         """The job's name; the path while it is not known."""
         return self.feed.job if self.feed is not None else shown(self.path)
 
+    @property
+    def brisk(self) -> bool:
+        """Whether something of it is being read, or grew lately."""
+        return self.feed is not None and self.feed.brisk
+
     def poll(self, now_us: int) -> list[Beat]:
         """The beats that are over. Nothing while the job has no name."""
         if self.feed is None or self._looked_us is None or now_us - self._looked_us >= SETTINGS_US:

@@ -45,12 +45,14 @@ class Probing:
 
     def holds(self, job: str, now_us: int) -> int | None:
         """The time up to which nothing more of a job's polls and syncs is to be expected; None where none run."""
+        settings = self._asked.get(job)
+        if settings is None or not (settings.probes or settings.sync):
+            return None
         limits = []
         began_us = self._pool.began_us(job)
         if began_us is not None:
             limits.append(max(began_us - 1, now_us - HELD_US))
-        settings = self._asked.get(job)
-        if settings is not None and settings.sync is not None:
+        if settings.sync is not None:
             longest_us = int((settings.sync.every + settings.sync.timeout) * _SECOND_US)
             limits.append(max(self._synced_us.get(job, 0), now_us - longest_us))
         return min(limits, default=None)
