@@ -12,7 +12,8 @@ _SECOND_US = 1_000_000
 
 
 class Probing:
-    """Asks what job.toml files say. tell takes a line for the user. May be used from any thread."""
+    """Asks what job.toml files say. tell takes a line for the user. A job is anything by which to know it again: it may
+    have no name before its first sync. May be used from any thread."""
 
     def __init__(self, pool: ProbePool, tell: Callable[[str], None]) -> None:
         self._pool = pool
@@ -22,11 +23,12 @@ class Probing:
         self._lost: set[tuple[str, str]] = set()
 
     def ask(self, job: str, folder: Path, settings: Settings) -> None:
-        """Begins with a job's probes; of those of a job that was asked before, changes need a new start."""
+        """Begins with a job's probes, once its folder is there: call it again until then. Of those of a job that was
+        asked before, changes need a new start."""
         known = self._asked.get(job)
         if known is None:
-            self._asked[job] = settings
-            if folder.is_dir() and (settings.probes or settings.sync):
+            if (settings.probes or settings.sync) and folder.is_dir():
+                self._asked[job] = settings
                 self._pool.start([ProbedJob(job, folder, settings)])
         elif (known.probes, known.sync) != (settings.probes, settings.sync):
             self._tell(f"{job}: its job.toml names other probes now; they run from the next start of the watch on")

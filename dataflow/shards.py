@@ -29,7 +29,7 @@ AT_ONCE = timedelta(0)
 
 def shard_of(job: str) -> str:
     """The shard that reads a job: the same on every machine."""
-    return f"shard-{crc32(job.encode()) % SHARDS:02d}"
+    return f"shard-{crc32(job.encode('utf-8', 'surrogateescape')) % SHARDS:02d}"
 
 
 def watched(feed: ReplayFeed, outcome: Outcome) -> Iterator[Beat]:
