@@ -33,7 +33,8 @@ class Kept(msgspec.Struct):
 @dataclass(slots=True)
 class LiveJob:
     """A capture's path, and what is known of it so far. job_toml is one that is read instead of the capture's own;
-    journals the folder of the journals; probing runs what job.toml asks for. Notes gather as `<place>: <what>`."""
+    journals the folder of the journals; probing runs what job.toml asks for; names are those of all jobs that are
+    watched, each with its capture's path. Notes gather as `<place>: <what>`."""
 
     path: str
     job_toml: Path | None
@@ -41,6 +42,7 @@ class LiveJob:
     lateness_us: int
     probing: Probing
     clock: Callable[[], int] = lambda: 0
+    names: dict[str, str] = field(default_factory=dict)
     feed: LiveFeed | None = None
     notes: list[str] = field(default_factory=list)
     _kept: Kept | None = None
@@ -62,7 +64,7 @@ class LiveJob:
         if self.feed is None:
             return []
         beats = self.feed.poll(now_us)
-        self.notes += self.feed.notes
+        self.notes += [f"{self.job}: {note}" for note in self.feed.notes]
         self.feed.notes.clear()
         return beats
 
@@ -90,13 +92,14 @@ class LiveJob:
             return
         if self.feed is None:
             job = self._kept.job if self._kept is not None else self._named(settings.facts, now_us)
-            if not job:
+            if not job or self._is_taken(job):
                 return
             self._begin(job, settings.facts)
         elif stamp is not None:
             self.feed.declare(JobDeclared(settings.facts, captured=shown(self.path)))
+        if stamp is not None or self._stamp is None:
+            self.probing.ask(self.job, Path(self.path), settings)
         self._stamp = stamp
-        self.probing.ask(self.job, Path(self.path), settings)
 
     def _settings(self, toml: Path) -> Settings | None:
         """What job.toml says; None, and told once, where it can't be used."""
@@ -125,6 +128,17 @@ class LiveJob:
             return ""
         self._first_us = now_us if self._first_us is None else self._first_us
         return capture.job_id if now_us - self._first_us >= NAMED_BY_PATH_US else ""
+
+    def _is_taken(self, job: str) -> bool:
+        """Whether another capture is the job's: two would be judged as one."""
+        other = self.names.setdefault(job, self.path)
+        if other == self.path:
+            return False
+        why = f"{shown(self.path)}: job {job} is already watched from {shown(other)}; this capture is not read"
+        if self._told != why:
+            self._told = why
+            self.notes.append(why)
+        return True
 
     def _begin(self, job: str, facts: JobFacts) -> None:
         declared = JobDeclared(facts, captured=shown(self.path))

@@ -62,10 +62,9 @@ class _Watch:
     def source(self, outcome: Outcome) -> LiveShards:
         """The captures, each as it stands: new for each run of the engine."""
         asked = self.asked
-        self.jobs = {
-            path: LiveJob(path, asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock)
-            for path in asked.captures
-        }
+        given = (asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock)
+        names: dict[str, str] = {}
+        self.jobs = {path: LiveJob(path, *given, names) for path in asked.captures}
         return LiveShards(self.jobs, asked.clock, outcome, tell)
 
     def lags(self) -> list[JobLag]:
@@ -93,7 +92,7 @@ def watch(asked: Asked) -> NoReturn:
 
 def _run(asked: Asked, names: set[str], state: StateFolder, outcome: Outcome) -> None:
     pool = ProbePool(clock=asked.clock)
-    watched = _Watch(asked, state, Probing(pool, tell))
+    watched = _Watch(asked, state, Probing(pool, tell, asked.lateness_us))
     places = (asked.layout, asked.out, asked.log_folder)
     try:
         with outputs_of(state, asked.store, *places, names, watched.lags) as outputs:
@@ -149,6 +148,7 @@ def _rounds(watched: _Watch, outputs: Outputs, outcome: Outcome) -> Iterator[Non
 def _names(asked: Asked) -> set[str]:
     """The names that the jobs may have. Ends the command over captures that can't be watched."""
     names: set[str] = set()
+    owners: dict[str, str] = {}
     if "-" in asked.captures:
         unusable("-: standard input can't be watched; a replay reads it")
     if len({os.path.realpath(path) for path in asked.captures}) < len(asked.captures):
@@ -156,7 +156,10 @@ def _names(asked: Asked) -> set[str]:
     for path in asked.captures:
         toml = asked.job_toml or Path(path) / JOB_FILE
         try:
-            names.add((load_job(toml).facts.id if toml.exists() else "") or "")
+            said = (load_job(toml).facts.id if toml.exists() else "") or ""
+            if said and owners.setdefault(said, path) != path:
+                unusable(f"{path}: job {said} is already watched from {owners[said]}; name each job once")
+            names.add(said)
             names.add(open_capture(path).job_id)
         except SettingsError as error:
             unusable(error.message)
@@ -166,7 +169,7 @@ def _names(asked: Asked) -> set[str]:
         names.add(shown(os.path.basename(os.path.abspath(path))))
         inside = (asked.store, *(place for place in (asked.out, asked.log_folder) if place is not None))
         for place in inside:
-            if Path(path).is_dir() and place.resolve().is_relative_to(Path(path).resolve()):
+            if not Path(path).is_file() and place.resolve().is_relative_to(Path(path).resolve()):
                 unusable(f"{place}: lies in the capture {path}, into which nothing is written; name another place")
     return names - {""}
 
