@@ -41,7 +41,7 @@ Row = tuple[str, str]
 def latency(root: Path, seconds: float) -> list[Row]:
     """Each job's state poll flips between running and failed now and then, which ends gate D or brings it back.
 
-    A poll is judged at the end of its beat of 10 s; a fault ends a beat, so that its record comes as soon as the beat's.
+    A poll is judged at the end of its beat of 10 s; a fault ends a beat, so that its record comes at once.
     """
     jobs = [f"/bench/rl-{number:02d}" for number in range(JOBS)]
     homes = [growing.begun(root / f"job-{number:02d}", job) for number, job in enumerate(jobs)]

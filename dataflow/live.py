@@ -8,7 +8,6 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
@@ -21,6 +20,7 @@ from dataflow.families import Families
 from dataflow.homes import home_of_failure
 from dataflow.identity import Mark
 from dataflow.journal import Journal
+from dataflow.lag import Lag
 from dataflow.live_source import LiveSource, order_of
 from dataflow.live_trials import LiveDumps, LiveTrials
 from dataflow.log_reading import observed
@@ -41,18 +41,6 @@ BACKLOG = 256
 """A look that finds so many trials is still at those that were there before; so many don't come in a second."""
 TURN_SECONDS = 0.2
 """How long one job may be read at a time, while others wait."""
-
-
-@dataclass(slots=True)
-class Lag:
-    """How a job's watching fares. released_us is up to when its stream was judged; late counts observations that came
-    too late for their place; unreadable are files that can't be read now, with why; blind says that nothing can."""
-
-    released_us: int = 0
-    late: int = 0
-    unreadable: dict[str, str] = field(default_factory=dict)
-    sources: int = 0
-    blind: bool = False
 
 
 class LiveFeed:
@@ -180,8 +168,11 @@ class LiveFeed:
                 self._told(SourceFailed(home_of_failure(relative), why), "source_failed", relative)
         for archive in found.archives:
             self._waiting.whole(archive.relative, self._trials.archive(archive, now_us))
-        for trial in found.trials:
-            self._waiting.whole(trial.relative, self._trials.seen(trial, now_us))
+        trials = {trial.relative: self._trials.seen(trial, now_us) for trial in found.trials}
+        for beginning in self._trials.beginnings(trials):
+            self._waiting.begin(beginning)
+        for name, run in trials.items():
+            self._waiting.whole(name, run)
 
     def _revive(self, now_us: int) -> None:
         """Goes on with files that went while nobody watched: their contents may stand under other names."""
