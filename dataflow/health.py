@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from dataflow.capture import shown
 from dataflow.job_rows import JobLag
 from dataflow.live_job import LiveJob
 from extractors.clocks import SECOND_US, write_iso
@@ -46,10 +47,10 @@ class Health:
 
 def _said(job: LiveJob, now_us: int) -> dict[str, object]:
     if job.feed is None:
-        return {"captured": job.path, "waits": "for its first line, or its name"}
+        return {"captured": shown(job.path), "waits": "for its first line, or its name"}
     lag = job.feed.lag
     return {
-        "captured": job.path,
+        "captured": shown(job.path),
         "released": write_iso(lag.released_us) if lag.released_us else None,
         "lag": round(lag_of(job, now_us).lag_seconds, 3),
         "late": lag.late,

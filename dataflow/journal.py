@@ -4,21 +4,29 @@ from a clock that runs ahead of ours. All else follows from the files, so that a
 One JSON object a line, appended before what it tells of is released:
 {"source": "finelog.log", "generation": 0, "from": 4096, "to": 8190, "at": 1784541600000000}
 says that the observations at these byte offsets stand at this time (microseconds UTC), or
-{"source": "finelog.log", "generation": 0, "now": "finelog.log.1"} that a file got another name.
+{"source": "finelog.log", "generation": 0, "now": "finelog.log.1", "as": 0} that a file got another name, or
+{"source": "finelog.log", "generation": 1} that another content stands under its name.
 """
 
-import os
 import re
 from collections import defaultdict, deque
+from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 import orjson
 
+from dataflow.appended import Appended
 from dataflow.beats import Run
 from extractors.record import Observation
 
 _NAME_BYTES = 120
+_OWED = 10_000
+"""Entries that wait for room on the disk; over so many the oldest are lost, and a replay is no longer exact."""
+
+Generation = tuple[str, int]
+"""One content of a file: the name that it had, and how often the file was replaced before it."""
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -31,20 +39,34 @@ class Moved(msgspec.Struct, frozen=True):
 
 class Journal:
     """The journal of one job. What it held when it was opened is applied to what is read again. Without a path it
-    remembers nothing."""
+    remembers nothing. trouble says why it can't be read or written now; what waits is written with the next entry, or
+    by `retry`."""
 
     def __init__(self, path: Path | None = None) -> None:
+        self.trouble = ""
         self._path = path
-        self._known: dict[tuple[str, int], deque[Moved]] = defaultdict(deque)
+        self._torn = False
+        self._owed: deque[bytes] = deque(maxlen=_OWED)
+        self._known: dict[Generation, deque[Moved]] = defaultdict(deque)
         self._newest: dict[str, int] = {}
-        self._names: dict[str, tuple[str, int]] = {}
-        if path is not None and path.exists():
+        self._roots: dict[Generation, Generation] = {}
+        if path is None:
+            return
+        try:
             self._load(path.read_bytes())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._fails(error)
+
+    def generation_of(self, source: str) -> int:
+        """How often a file was replaced, as far as was told when it was opened."""
+        return self._newest.get(source, 0)
 
     def moved(self, source: str, generation: int, run: Run) -> Run:
         """The run of a file, with the times that its observations had when they were read before. A file must be read
         in order: what lies behind is forgotten."""
-        known = self._known.get((source, generation))
+        known = self._known.get(self._root(source, generation))
         if not known:
             return run
         out: Run = []
@@ -60,49 +82,79 @@ class Journal:
         out: Run = []
         for each in run:
             source = each.evidence.source
-            before, generation = self._names.get(source, (source, self._newest.get(source, 0)))
-            out += self.moved(before, generation, [each])
+            out += self.moved(source, self.generation_of(source), [each])
         return out
 
     def keep(self, source: str, generation: int, run: Run, at_us: int) -> None:
-        """Notes that these observations, which stand together in their file, were given this time. Raises OSError."""
+        """Notes that these observations, which stand together in their file, were given this time."""
         offsets = [each.evidence.offset for each in run]
         moved = {"source": source, "generation": generation, "from": min(offsets), "to": max(offsets), "at": at_us}
         self._append(moved)
 
-    def renamed(self, source: str, generation: int, now: str) -> None:
-        """Notes that a generation of a file has another name now. Raises OSError."""
-        self._append({"source": source, "generation": generation, "now": now})
+    def turned(self, source: str, generation: int) -> None:
+        """Notes that another content stands under a name, as this generation."""
+        self._append({"source": source, "generation": generation})
+
+    def renamed(self, source: str, generation: int, now: str, now_generation: int = 0) -> None:
+        """Notes that a generation of a file has another name now, as that one's generation."""
+        self._append({"source": source, "generation": generation, "now": now, "as": now_generation})
+
+    def retry(self) -> None:
+        """Tries again to write what waits."""
+        if self._path is None or not self._owed:
+            return
+        try:
+            file = Appended(self._path)
+            try:
+                file.append(b"\n" * self._torn + b"".join(self._owed))
+            finally:
+                file.close()
+        except OSError as error:
+            self._fails(error)
+            return
+        self._owed.clear()
+        self._torn, self.trouble = False, ""
 
     def _append(self, entry: dict[str, object]) -> None:
-        if self._path is None:
-            return
-        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            os.write(fd, orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
-        finally:
-            os.close(fd)
+        self._owed.append(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
+        self.retry()
+
+    def _fails(self, error: OSError) -> None:
+        self.trouble = error.strerror or str(error)
+
+    def _root(self, source: str, generation: int) -> Generation:
+        """The first name of a content."""
+        return self._roots.get((source, generation), (source, generation))
 
     def _load(self, lines: bytes) -> None:
         """A line that a kill tore was never acted on."""
+        self._torn = not lines.endswith(b"\n")
         for line in lines.split(b"\n"):
-            try:
-                entry = orjson.loads(line)
-                source, generation = str(entry["source"]), int(entry["generation"])
-                if "now" in entry:
-                    self._names[str(entry["now"])] = (source, generation)
-                    continue
-                moved = Moved(int(entry["from"]), int(entry["to"]), int(entry["at"]))
-            except (ValueError, KeyError, TypeError):
-                continue
-            self._known[source, generation].append(moved)
-            self._newest[source] = max(generation, self._newest.get(source, 0))
+            with suppress(ValueError, KeyError, TypeError):
+                self._loaded(orjson.loads(line))
+
+    def _loaded(self, entry: dict[str, object]) -> None:
+        source, generation = str(entry["source"]), _number(entry["generation"])
+        root = self._root(source, generation)
+        if "now" in entry:
+            source, generation = str(entry["now"]), _number(entry.get("as", 0))
+            self._roots[source, generation] = root
+        elif "at" in entry:
+            moved = Moved(_number(entry["from"]), _number(entry["to"]), _number(entry["at"]))
+            self._known[root].append(moved)
+        self._newest[source] = max(generation, self._newest.get(source, 0))
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
 
 
 def journal_of(folder: Path, job: str) -> Path:
     """The file of a job's journal in a folder of journals."""
-    name = re.sub(r"[^\w.-]+", "-", job.strip("/"))
-    return folder / f"{name.encode()[:_NAME_BYTES].decode('utf-8', 'ignore') or 'job'}.jsonl"
+    name = re.sub(r"[^\w.-]+", "-", job.strip("/")).encode()[:_NAME_BYTES].decode("utf-8", "ignore")
+    return folder / f"{name}-{blake2b(job.encode('utf-8', 'replace'), digest_size=4).hexdigest()}.jsonl"
 
 
 def at(observation: Observation, at_us: int) -> Observation:

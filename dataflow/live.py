@@ -4,59 +4,43 @@ What comes of it depends on the files and their times, not on the moments of rea
 the lateness, and lines from the future, which the journal tells of.
 """
 
+import os
 import pickle
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from dataflow.beats import BeatCutter
 from dataflow.blocks import block_bytes_of
-from dataflow.capture import Source
-from dataflow.feed import anchor
+from dataflow.capture import Source, shown
+from dataflow.families import Families
 from dataflow.homes import home_of_failure
 from dataflow.identity import Mark
 from dataflow.journal import Journal
+from dataflow.lag import Lag
 from dataflow.live_source import LiveSource, order_of
 from dataflow.live_trials import LiveDumps, LiveTrials
 from dataflow.log_reading import observed
-from dataflow.merge import ACTOR_KINDS
-from dataflow.packed_tail import PackedTail
+from dataflow.node_clocks import NodeClocks
 from dataflow.rescan import Found, Rescan
 from dataflow.rounds import AnyTail, Rounds
-from dataflow.skew import measured
-from dataflow.tailing import continued_in, family
 from dataflow.waiting import Waiting
-from extractors.extract import NO_SKEW, Skew
 from extractors.record import Beat, SourceFailed, SourceKind
 from state.trackers.facts import JobDeclared
 
-LOOK_US = 1_000_000
-"""How often a capture is looked at for what came and went."""
+LOOK_US = 2_000_000
+"""How often a capture is looked at for what came and went; within three fifths of the lateness in any case."""
 PEEK_US = 10_000_000
 """How often a line that only grows is looked into."""
+LEAST_QUIET_US, MOST_QUIET_US = 250_000, 3_000_000
+"""Between these, a quiet file is polled within three fifths of the lateness."""
 BACKLOG = 256
 """A look that finds so many trials is still at those that were there before; so many don't come in a second."""
 TURN_SECONDS = 0.2
 """How long one job may be read at a time, while others wait."""
-SKEW_AGAIN_US = (60_000_000, 600_000_000, 3_600_000_000)
-"""When after the start the nodes' clocks are measured again; then every hour."""
-
-
-@dataclass(slots=True)
-class Lag:
-    """How a job's watching fares. released_us is up to when its stream was judged; late counts observations that came
-    too late for their place; unreadable are files that can't be read now, with why; blind says that nothing can."""
-
-    released_us: int = 0
-    late: int = 0
-    unreadable: dict[str, str] = field(default_factory=dict)
-    sources: int = 0
-    blind: bool = False
 
 
 class LiveFeed:
@@ -86,28 +70,33 @@ class LiveFeed:
         self._lateness_us = lateness_us
         self._holds = holds
         self._journal = journal
+        self._troubled = ""
         self._rescan = Rescan(path)
-        self._rounds = Rounds()
+        soon_us = max(LEAST_QUIET_US, lateness_us * 3 // 5)
+        self._look_us, self._rounds = min(soon_us, LOOK_US), Rounds(min(soon_us, MOST_QUIET_US))
         self._sources: dict[str, LiveSource] = {}
-        self._families: dict[str, list[str]] = {}
-        self._kept: dict[str, Any] = {}
+        self._families = Families()
+        self._reading_out: set[str] = set()
+        self._kept: dict[str, tuple[Source, Any]] = {}
         self._trials, self._dumps = LiveTrials(self.notes), LiveDumps(self.notes)
         self._waiting = Waiting(journal, clock)
         self._behind: list[tuple[int, str]] = []
         self._cutter = BeatCutter(job)
-        self._skews: dict[str, Skew] = {}
-        self._anchor_us = 0
+        self._clocks = NodeClocks()
+        self._now_us = 0
         self._looked_us: int | None = None
         self._peeked_us = 0
-        self._measured: list[int] = []
         self._fresh = self._settling = True
 
     def poll(self, now_us: int) -> list[Beat]:
         """Reads what is new, for a fraction of a second at most, and gives the beats that are over. Never raises
-        OSError but for a journal that can't be written."""
-        if self._settling or self._looked_us is None or now_us - self._looked_us >= LOOK_US:
+        OSError."""
+        self._now_us = now_us
+        looks = self._settling or self._looked_us is None or now_us - self._looked_us >= self._look_us
+        if looks:
             self._looked_us = now_us
             found = self._rescan.look(now_us)
+            self._revive(now_us)
             self._settling = self._settling and len(found.trials) >= BACKLOG
             self._found(found, now_us)
             for name, run in self._dumps.look(now_us):
@@ -115,8 +104,13 @@ class LiveFeed:
             self._peeked(now_us)
         self._read(now_us)
         beats = [] if self._settling else list(self._release(self._known_up_to(now_us)))
-        self._fare()
+        self._fare(looks)
         return [msgspec.structs.replace(beat, blind=True) for beat in beats] if self.lag.blind else beats
+
+    @property
+    def brisk(self) -> bool:
+        """Whether something is being read, or grew lately."""
+        return bool(self._behind or self._settling or self._rounds.is_brisk)
 
     def _known_up_to(self, now_us: int) -> int:
         """The time up to which everything was read."""
@@ -135,15 +129,16 @@ class LiveFeed:
 
     def snapshot(self) -> bytes:
         """All that `restore` needs to go on from here."""
-        sources = {name: source.snapshot() for name, source in self._sources.items()} | self._kept
+        sources = {name: (each.source, each.snapshot()) for name, each in self._sources.items()} | self._kept
         rest = {
             "rescan": self._rescan.snapshot(),
             "dumps": self._dumps.read,
             "trials": (self._trials.begun, self._trials.open, self._trials.told),
             "waiting": self._waiting.snapshot(),
             "cutter": self._cutter,
-            "anchor": self._anchor_us,
-            "skews": self._skews,
+            "clocks": self._clocks.known,
+            "fresh": self._fresh,
+            "families": self._families.past,
         }
         return pickle.dumps((sources, rest), pickle.HIGHEST_PROTOCOL)
 
@@ -155,23 +150,22 @@ class LiveFeed:
         self._dumps.read = rest["dumps"]
         self._waiting.restore(rest["waiting"])
         self._cutter = rest["cutter"]
-        self._anchor_us, self._skews = rest["anchor"], rest["skews"]
-        self._fresh = False
+        self._clocks = NodeClocks(rest["clocks"])
+        self._fresh, self._families = rest["fresh"], Families(rest["families"])
 
     def close(self) -> None:
         """Lets go of all files."""
         self._rounds.close()
 
-    # What came and went.
-
     def _found(self, found: Found, now_us: int) -> None:
         if found.new:
-            self._measure(now_us)
+            self._clocks.look(self._rescan.sources.values(), now_us)
         for source in found.new:
             self._add(source, now_us)
         for relative, why in found.failures:
             self.notes.append(f"{relative}: {why}")
-            self._told(SourceFailed(home_of_failure(relative), why), "source_failed", relative)
+            if relative != shown(self.path):
+                self._told(SourceFailed(home_of_failure(relative), why), "source_failed", relative)
         for archive in found.archives:
             self._waiting.whole(archive.relative, self._trials.archive(archive, now_us))
         trials = {trial.relative: self._trials.seen(trial, now_us) for trial in found.trials}
@@ -180,52 +174,59 @@ class LiveFeed:
         for name, run in trials.items():
             self._waiting.whole(name, run)
 
+    def _revive(self, now_us: int) -> None:
+        """Goes on with files that went while nobody watched: their contents may stand under other names."""
+        for name in [name for name in self._kept if name not in self._rescan.sources]:
+            self._add(self._kept[name][0], now_us)
+
     def _add(self, source: Source, now_us: int) -> None:
-        if source.relative in self._sources:
+        name, known = source.relative, self._sources.get(source.relative)
+        if known is not None and known.source.path == source.path:
             return
         if source.kind is SourceKind.FLIGHT:
             self._dumps.add(source)
             return
+        if known is not None:
+            self._read_out(name)
+            self._kept[name] = (source, known.snapshot())
         block_bytes = block_bytes_of(len(self._rescan.sources))
-        mark = None if source.relative in self._kept else self._continued(source, now_us)
-        skew = self._skews.get(source.writer.host, NO_SKEW) if source.kind in ACTOR_KINDS else NO_SKEW
-        added = LiveSource(source, self._anchor_us or now_us, skew, self.notes, block_bytes, mark, mark is not None)
-        if source.relative in self._kept:
-            added.restore(self._kept.pop(source.relative), block_bytes)
-        self._sources[source.relative] = added
-        self._families.setdefault(family(source.relative), []).append(source.relative)
+        anchor_us, skew = self._clocks.anchor_us or now_us, self._clocks.skew_of(source)
+        mark = Mark(generation=self._journal.generation_of(name))
+        added = LiveSource(source, anchor_us, skew, self.notes, block_bytes, mark)
+        if name in self._kept:
+            added.restore(self._kept.pop(name)[1], block_bytes)
+        added.tail.elsewhere = lambda: self._elsewhere(added)
+        self._sources[name] = added
+        self._families.add(name)
         self._rounds.add(added.tail)
 
-    def _continued(self, source: Source, now_us: int) -> Mark | None:
-        """How far a source was read under another name, which is read to its end first."""
-        for name in self._families.get(family(source.relative), ()):
-            other = self._sources[name]
-            if name == source.relative or not other.tail.mark.offset:
-                continue
-            self._poll(other, now_us)
-            while other.tail.more:
-                self._poll(other, now_us)
-            mark = continued_in(source, other.tail)
-            if mark is not None:
-                if isinstance(other.tail, PackedTail) or mark.offset == other.tail.mark.offset:
-                    other.tail.close()
-                gone = other.tail.mark.earlier
-                turned = gone is not None and gone.offset == mark.offset
-                self._journal.renamed(name, gone.generation if gone and turned else other.generation, source.relative)
-                return mark
-        return None
+    def _elsewhere(self, source: LiveSource) -> Mark | None:
+        """How far a content was read under another name of its log, which is read to its end first."""
+        name, tail = source.source.relative, source.tail
+        self._reading_out.add(name)
+        found = self._families.goes_on(source.source, self._rounds.tails, self._read_out)
+        self._reading_out.discard(name)
+        if tail.mark.generation > self._journal.generation_of(name):
+            self._journal.turned(name, tail.mark.generation)
+        if found is None:
+            return None
+        if found.current:
+            self._sources[found.content.name].tail.close()
+        if tail.mark.earlier is None:
+            source.goes_on()
+        self._journal.renamed(found.content.name, found.content.mark.generation, name, tail.mark.generation)
+        return found.mark
 
-    def _measure(self, now_us: int) -> None:
-        """A moment near the beginning, and how far the nodes' clocks run ahead, as far as what is there shows."""
-        sources = sorted(self._rescan.sources.values(), key=lambda each: each.rank)
-        self._anchor_us = self._anchor_us or anchor(sources)
-        if not self._measured:
-            self._measured = [now_us + after_us for after_us in SKEW_AGAIN_US]
-        elif now_us < self._measured[0]:
+    def _read_out(self, name: str) -> None:
+        """Reads what is left of a file."""
+        source = self._sources[name]
+        if name in self._reading_out:
             return
-        else:
-            self._measured = self._measured[1:] or [now_us + SKEW_AGAIN_US[-1]]
-        self._skews = measured(sources, self._anchor_us) or self._skews
+        self._reading_out.add(name)
+        self._poll(source, self._now_us)
+        while source.tail.more:
+            self._poll(source, self._now_us)
+        self._reading_out.discard(name)
 
     def _peeked(self, now_us: int) -> None:
         """Looks into lines without end, every ten seconds."""
@@ -236,8 +237,6 @@ class LiveFeed:
             source = self._sources[tail.source.relative]
             if run := source.peek(now_us):
                 self._waiting.hold(source.source.relative, run)
-
-    # Reading.
 
     def _read(self, now_us: int) -> None:
         """Polls what is due, then reads on in the file that is furthest behind."""
@@ -265,8 +264,6 @@ class LiveFeed:
         """Holds an observation that the feed makes itself, of now."""
         self._waiting.hold(source, [observed(signal, name, source, self._waiting.released_us + 1)])
 
-    # Releasing.
-
     def _release(self, upto_us: int) -> Iterator[Beat]:
         """The beats that are over when all up to a time is known."""
         if upto_us <= self._waiting.released_us:
@@ -282,11 +279,21 @@ class LiveFeed:
         source = self._sources.get(name)
         return source.order if source is not None else order_of(home_of_failure(name), name)
 
-    def _fare(self) -> None:
+    def _fare(self, looked: bool) -> None:
         """How the watching fares now."""
+        self._journal.retry()
+        if self._journal.trouble != self._troubled:
+            self._troubled = self._journal.trouble
+            self.notes.append(f"its journal {_journal_said(self._troubled)}")
         lag = self.lag
         lag.released_us, lag.late, lag.sources = self._waiting.released_us, self._waiting.late, len(self._sources)
-        lag.unreadable = {name: each.trouble for name, each in self._sources.items() if each.trouble}
-        lag.blind = self._waiting.begun and (
-            not Path(self.path).exists() or 0 < len(self._sources) == len(lag.unreadable)
-        )
+        if looked:
+            lag.unreadable = {name: each.trouble for name, each in self._sources.items() if each.trouble}
+            gone = self._waiting.begun and not os.path.exists(self.path)
+            lag.blind = gone or 0 < len(self._sources) == len(lag.unreadable)
+
+
+def _journal_said(trouble: str) -> str:
+    if not trouble:
+        return "can be used again"
+    return f"can't be used: {trouble}; what comes late waits to be noted there"

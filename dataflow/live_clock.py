@@ -7,9 +7,6 @@ from threading import Lock
 
 from extractors.clocks import parse_iso
 
-AHEAD_US = 1_000_000
-"""A clock that was stepped back by more than this is told of."""
-
 
 def _wall_us() -> int:
     return time.time_ns() // 1000
@@ -39,8 +36,7 @@ class LiveClock:
         wall_us, steady_us = self._wall(), self._steady()
         passed_us = max(0, steady_us - self._steady_us)
         self._steady_us = steady_us
-        behind = wall_us < self._now_us + passed_us - AHEAD_US
-        self._now_us = max(wall_us, self._now_us + (passed_us // 2 if behind else passed_us))
+        self._now_us = max(wall_us, self._now_us + passed_us // 2)
         self.ahead_us = max(0, self._now_us - wall_us)
         return self._now_us
 

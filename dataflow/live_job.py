@@ -33,7 +33,8 @@ class Kept(msgspec.Struct):
 @dataclass(slots=True)
 class LiveJob:
     """A capture's path, and what is known of it so far. job_toml is one that is read instead of the capture's own;
-    journals the folder of the journals; probing runs what job.toml asks for. Notes gather as `<place>: <what>`."""
+    journals the folder of the journals; probing runs what job.toml asks for; names are those of all jobs, by which two
+    captures of one job are told. Notes gather as `<place>: <what>`."""
 
     path: str
     job_toml: Path | None
@@ -41,18 +42,25 @@ class LiveJob:
     lateness_us: int
     probing: Probing
     clock: Callable[[], int] = lambda: 0
+    names: dict[str, str] = field(default_factory=dict)
     feed: LiveFeed | None = None
     notes: list[str] = field(default_factory=list)
     _kept: Kept | None = None
     _first_us: int | None = None
     _looked_us: int | None = None
     _stamp: tuple[int, int] | None = None
+    _settings: Settings | None = None
     _told: str = ""
 
     @property
     def job(self) -> str:
         """The job's name; the path while it is not known."""
         return self.feed.job if self.feed is not None else shown(self.path)
+
+    @property
+    def brisk(self) -> bool:
+        """Whether something of it is being read, or grew lately."""
+        return self.feed is not None and self.feed.brisk
 
     def poll(self, now_us: int) -> list[Beat]:
         """The beats that are over. Nothing while the job has no name."""
@@ -62,7 +70,7 @@ class LiveJob:
         if self.feed is None:
             return []
         beats = self.feed.poll(now_us)
-        self.notes += self.feed.notes
+        self.notes += [f"{self.job}: {note}" for note in self.feed.notes]
         self.feed.notes.clear()
         return beats
 
@@ -80,33 +88,33 @@ class LiveJob:
             self.feed.close()
 
     def _settle(self, now_us: int) -> None:
-        """Reads job.toml where it is new or another, and names the job when that can be done."""
+        """Reads job.toml where it is new or another, asks for its probes, and names the job when that can be done."""
         toml = self.job_toml or Path(self.path) / JOB_FILE
         stamp = _stamp(toml)
-        if self.feed is not None and stamp == self._stamp:
-            return
-        settings = self._settings(toml) if stamp is not None else Settings()
-        if settings is None:
-            return
-        if self.feed is None:
-            job = self._kept.job if self._kept is not None else self._named(settings.facts, now_us)
-            if not job:
+        if self._settings is None or (stamp is not None and stamp != self._stamp):
+            settings = self._read(toml) if stamp is not None else Settings()
+            if settings is None:
                 return
-            self._begin(job, settings.facts)
-        elif stamp is not None:
-            self.feed.declare(JobDeclared(settings.facts, captured=shown(self.path)))
-        self._stamp = stamp
-        self.probing.ask(self.job, Path(self.path), settings)
+            if self.feed is not None:
+                self.feed.declare(JobDeclared(settings.facts, captured=shown(self.path)))
+            self._settings, self._stamp = settings, stamp
+        self.probing.ask(self.path, Path(self.path), self._settings)
+        if self.feed is None and (job := self._kept.job if self._kept else self._named(self._settings.facts, now_us)):
+            self._begin(job, self._settings.facts)
 
-    def _settings(self, toml: Path) -> Settings | None:
+    def _read(self, toml: Path) -> Settings | None:
         """What job.toml says; None, and told once, where it can't be used."""
         try:
             return load_job(toml)
         except SettingsError as error:
-            if self._told != error.message:
-                self._told = error.message
-                self.notes += error.message.split("\n")
+            self._tell(*error.message.split("\n"))
             return None
+
+    def _tell(self, *lines: str) -> None:
+        """Notes something, once."""
+        if self._told != lines[0]:
+            self._told = lines[0]
+            self.notes += lines
 
     def _named(self, facts: JobFacts, now_us: int) -> str:
         """The job's name, "" while it can't be known."""
@@ -115,9 +123,7 @@ class LiveJob:
         try:
             capture = open_capture(self.path)
         except CaptureError as error:
-            if self._told != str(error):
-                self._told = str(error)
-                self.notes.append(f"{error}; it is waited for")
+            self._tell(f"{error}; it is waited for")
             return ""
         if capture.job_id_from != "name":
             return capture.job_id
@@ -127,6 +133,10 @@ class LiveJob:
         return capture.job_id if now_us - self._first_us >= NAMED_BY_PATH_US else ""
 
     def _begin(self, job: str, facts: JobFacts) -> None:
+        owner = self.names.setdefault(job, self.path)
+        if owner != self.path:
+            self._tell(f"{shown(self.path)}: is of the job {job}, as {shown(owner)} is; it is not watched")
+            return
         declared = JobDeclared(facts, captured=shown(self.path))
         kept, self._kept = self._kept, None
         for snapshot in (kept.feed, b"") if kept is not None else (b"",):
@@ -136,7 +146,7 @@ class LiveJob:
                 declared,
                 lateness_us=self.lateness_us,
                 journal=Journal(journal_of(self.journals, job)),
-                holds=lambda now_us: self.probing.holds(job, now_us),
+                holds=lambda now_us: self.probing.holds(self.path, now_us),
                 clock=self.clock,
             )
             try:

@@ -32,8 +32,7 @@ _ORDER = tuple(SourceKind)
 
 
 class LiveSource:
-    """A file that is tailed. anchor_us is a moment near its first line; notes gets what the user should hear; begun
-    says that what is read of it goes on what was read under another name.
+    """A file that is tailed. anchor_us is a moment near its first line; notes gets what the user should hear.
 
     trouble says why the file can't be read now, and is empty where it can; newest_us is the time before which nothing
     more comes of it.
@@ -47,14 +46,13 @@ class LiveSource:
         notes: list[str],
         block_bytes: int,
         mark: Mark | None = None,
-        begun: bool = False,
     ) -> None:
         self.source = source
         self.trouble = ""
         self.newest_us = 0
         self._notes = notes
         self._given = (anchor_us, skew)
-        self._begun = begun
+        self._begun = self._stumbled = False
         self._reading = self._new_reading()
         self._asleep: bytes | None = None
         self._peeked = (-1, 0, 0)
@@ -69,6 +67,11 @@ class LiveSource:
     def generation(self) -> int:
         """How often the file was replaced."""
         return self.tail.mark.generation
+
+    def goes_on(self) -> None:
+        """What will be read of it goes on what was read under another name. Nothing was read of it yet."""
+        self._begun = True
+        self._reading, self._asleep = self._new_reading(), None
 
     def poll(self, now_us: int) -> list[tuple[int, Run]]:
         """What is new, each run with the generation of the file that it is of: one block at most, or one line where
@@ -137,9 +140,12 @@ class LiveSource:
     def _heard(self, piece: Piece) -> Run:
         """What a piece says. An error of our own reader costs the piece and no other."""
         try:
-            return self._said(piece)
+            run = self._said(piece)
+            if self._stumbled and isinstance(piece, Block):
+                self._stumbled, self.trouble = False, ""
+            return run
         except Exception as error:
-            self.trouble = f"its reader failed: {told(error)}"
+            self._stumbled, self.trouble = True, f"its reader failed: {told(error)}"
             return [self._failure(SourceFailed(self.source.kind, self.trouble, whole=False))]
 
     def _said(self, piece: Piece) -> Run:
@@ -186,7 +192,7 @@ class LiveSource:
 
     def _failure(self, signal: Any) -> Any:
         name = "source_resumed" if isinstance(signal, SourceResumed) else "source_failed"
-        return observed(signal, name, self.source.relative, self.newest_us)
+        return observed(signal, name, self.source.relative, self.newest_us or self._given[0])
 
 
 def _of_now(observation: Observation, now_us: int) -> Observation:

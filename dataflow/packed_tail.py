@@ -4,7 +4,7 @@ more. What is packed later at its end (a copy that was torn) is read on from whe
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -38,6 +38,7 @@ class PackedTail:
         self._next: Block | LineCut | SourceFailed | SourceEnded | None = None
         self._last: Block | None = None
         self._told: tuple[Trouble, str] | None = None
+        self.elsewhere: Callable[[], Mark | None] = lambda: None
         del line_bytes
 
     @property
@@ -120,6 +121,9 @@ class PackedTail:
             before, self.mark = self.mark, self.mark.next_generation()
             place = (before.offset, before.line, 0)
             out.append(Rotated(self.source.relative, How.ROTATED, self.mark.generation, *place))
+        found = self.elsewhere() if not self.mark.offset else None
+        if found is not None:
+            self._passed(found.offset, found.line)
         self.mark = msgspec.structs.replace(
             self.mark, inode=grip.inode, device=grip.device, size=size, ladder=(head,), earlier=None
         )

@@ -24,9 +24,10 @@ Told = tuple[tuple[str, str], ...]
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What one look found. gone are names that are listed no more: their tails tell what became of the files, and keep
-    their marks, for they may come again. archives are new ones, and such as were written to again. failures and skipped
-    are new, as (relative path, why). ranks says that the ranks of known sources may be others now."""
+    """What one look found. new are also names that lead to another path than before (a link). gone are names that are
+    listed no more: their tails tell what became of the files, and keep their marks, for they may come again. archives
+    are new ones, and such as were written to again. failures and skipped are new, as (relative path, why). ranks says
+    that the ranks of known sources may be others now."""
 
     new: tuple[Source, ...] = ()
     gone: tuple[str, ...] = ()
@@ -105,7 +106,7 @@ class Rescan:
         for tree in self.trees.values():
             if isinstance(tree, TrialTree) and tree.relative not in self._watches:
                 self._watches[tree.relative] = TrialWatch(tree, self._before.get(tree.relative, b""))
-        new = tuple(each for name, each in self.sources.items() if name not in before)
+        new = tuple(each for name, each in self.sources.items() if name not in before or before[name].path != each.path)
         gone = tuple(name for name in before if name not in self.sources)
         failures, passed = self._new(walk.failures), self._new(skipped)
         return Found(new, gone, failures=failures, skipped=passed, ranks=bool(before and (new or gone)))

@@ -9,6 +9,7 @@ nothing of it is read twice. An empty one says nothing, so it is waited for as l
 import errno
 import os
 import stat
+from collections.abc import Callable
 
 import msgspec
 
@@ -35,7 +36,8 @@ class Tail:
     """Follows a file. mark is how far it was read: keep it (`snapshot`), and give it to go on from there.
 
     more says that bytes are known that were not read yet: poll again soon. grew_us is when a poll last saw a change of
-    the file, waiting that it must be looked at again though it is quiet. Close it at the end.
+    the file, waiting that it must be looked at again though it is quiet. elsewhere is asked, before the first byte of a
+    content is given, how far that was read under another name. Close it at the end.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class Tail:
         self._odd_since_us: int | None = None
         self._odd_size = -1
         self._told: tuple[Trouble, str] | None = None
+        self._asked = -1
+        self.elsewhere: Callable[[], Mark | None] = lambda: None
 
     @property
     def waiting(self) -> bool:
@@ -150,7 +154,8 @@ class Tail:
             if alike is not Likeness.SAME:
                 self._turn(old if old is not fresh else None, fresh, size, out)
             self._proven, self._odd_since_us, self._odd_size = True, None, -1
-            self._take(fresh, out)
+            if self._is_told(fresh, size):
+                self._take(fresh, out)
         finally:
             self._keep_one(fresh)
 
@@ -190,6 +195,19 @@ class Tail:
         unread = max(0, before.size - last[1].offset)
         self.mark = last[1].next_generation()
         out.append(Rotated(self.source.relative, how, self.mark.generation, last[1].offset, last[1].line, unread))
+
+    def _is_told(self, fresh: Grip, size: int) -> bool:
+        """Whether it is told how far a content was read under another name. A shorter copy of it is waited for."""
+        if self.mark.offset or not size or self._asked == self.mark.generation:
+            return True
+        self._asked = self.mark.generation
+        found = self.elsewhere()
+        if found is None:
+            return True
+        kept = {"generation": self.mark.generation, "earlier": self.mark.earlier}
+        at = {"inode": fresh.inode, "device": fresh.device, "size": size}
+        self.mark, self._seen = msgspec.structs.replace(found, **kept, **at), None
+        return likeness(fresh.fd, self.mark, size, thorough=True) is Likeness.SAME
 
     def _drain(self, old: Grip, out: list[Piece]) -> None:
         """Reads on in a file that no name leads to any more, unless it was truncated before."""

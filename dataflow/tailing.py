@@ -1,6 +1,7 @@
 """Which tail follows a source, and where a file goes on that was renamed, copied or packed."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -28,28 +29,61 @@ def family(relative: str) -> str:
     return _TURNED.sub("", unpacked_name(relative))
 
 
-def continued_in(source: Source, tail: Tail | PackedTail) -> Mark | None:
-    """Where to go on in a source that appears and holds what this tail has read, or had read before its file was
-    replaced (`x.log` was renamed or copied to `x.log.1`, that one to `x.log.1.gz`). None where it does not, or too
-    little was read to tell. Never raises OSError."""
-    marks = [mark for mark in (tail.mark, tail.mark.earlier) if mark is not None and mark.ladder]
-    if isinstance(tail, PackedTail) or not marks:
+class Content(msgspec.Struct, frozen=True):
+    """A content that was read, up to a mark, and the name that it had. packed says that the mark's sample is of packed
+    bytes."""
+
+    name: str
+    mark: Mark
+    packed: bool = False
+
+
+def contents_of(tail: Tail | PackedTail) -> list[Content]:
+    """What a tail reads, and what it read before its file was replaced, where there is such."""
+    marks = (tail.mark, *([tail.mark.earlier] if tail.mark.earlier is not None else []))
+    return [Content(tail.source.relative, mark, isinstance(tail, PackedTail)) for mark in marks]
+
+
+def continued_in(source: Source, contents: Sequence[Content]) -> tuple[Content, Mark] | None:
+    """Where to go on in a source that holds one of these contents (`x.log` was renamed or copied to `x.log.1`, that one
+    to `x.log.1.gz`): that of which most was read. None where it holds none of them, or too little was read to tell.
+    Never raises OSError."""
+    known = sorted((each for each in contents if each.mark.ladder), key=lambda each: -each.mark.offset)
+    if not known:
         return None
-    if source.compression is not Compression.NONE:
-        head = _head(source)
-        return next((_packed(mark) for mark in marks if _begins(head, mark)), None)
+    if source.compression is Compression.NONE:
+        return _in_plain(source, [each for each in known if not each.packed])
+    head, packed_head = _head(source), _packed_head(source)
+    for each in known:
+        if each.mark.ladder[0] == packed_head if each.packed else _begins(head, each.mark):
+            return each, Mark(offset=each.mark.offset, line=each.mark.line, cut_from=each.mark.cut_from)
+    return None
+
+
+def _in_plain(source: Source, known: list[Content]) -> tuple[Content, Mark] | None:
+    """A copy that is still being written is shorter than what was read, and told from its first kilobyte on."""
     try:
         grip = Grip(source.path)
     except (OSError, ValueError):
         return None
     try:
         size = grip.size
-        same = [mark for mark in marks if likeness(grip.fd, mark, size, thorough=True) is Likeness.SAME]
+        alike = [(each, likeness(grip.fd, each.mark, size, thorough=True)) for each in known]
     except OSError:
         return None
     finally:
         grip.close()
-    return msgspec.structs.replace(same[0], generation=0, earlier=None) if same else None
+    same = [each for each, how in alike if how is Likeness.SAME and each.mark.offset]
+    same += [each for each, how in alike if how is Likeness.SHORTER and size >= SAMPLE_BYTES]
+    return (same[0], msgspec.structs.replace(same[0].mark, generation=0, earlier=None)) if same else None
+
+
+def _packed_head(source: Source) -> bytes:
+    try:
+        with open(source.path, "rb") as file:
+            return digest(file.read(FIRST_RUNG))
+    except (OSError, ValueError):
+        return b""
 
 
 def _head(source: Source) -> bytes:
@@ -61,7 +95,3 @@ def _begins(head: bytes, mark: Mark) -> bool:
     """Whether these unpacked bytes are the beginning of what was read."""
     rungs = min(len(mark.ladder), (len(head) // FIRST_RUNG).bit_length())
     return rungs > 0 and digest(head[: FIRST_RUNG << rungs - 1]) == mark.ladder[rungs - 1]
-
-
-def _packed(mark: Mark) -> Mark:
-    return Mark(offset=mark.offset, line=mark.line, cut_from=mark.cut_from)

@@ -6,7 +6,7 @@ from typing import Any
 
 from dataflow.beats import Run
 from dataflow.journal import Journal, at
-from extractors.record import Observation
+from extractors.record import Observation, SourceFailed, SourceResumed
 
 AHEAD_US = 60_000_000
 """A line from further in the future is of a clock that runs ahead, and stands at this distance."""
@@ -14,7 +14,7 @@ AHEAD_US = 60_000_000
 
 class Waiting:
     """The observations of a job that were not released yet, by the names of their files. released_us is up to when all
-    was given; late counts observations that came after their time had been.
+    was given, 0 before the first line was; late counts observations that came after their time had been.
 
     clock is asked where a line seems to be from the future: it may have been written while other files were read."""
 
@@ -29,23 +29,23 @@ class Waiting:
 
     def line(self, name: str, generation: int, run: Run, now_us: int) -> None:
         """Takes in what one generation of a file says. What is late stands behind what was released, what is from the
-        future near the present. Raises OSError where the journal can't be written."""
+        future near the present."""
         run = self._journal.moved(name, generation, run)
         if run[-1].at_us > now_us + AHEAD_US:
             now_us = max(now_us, self._clock())
         first_us, last_us = self.released_us + 1, now_us + AHEAD_US
         if run[0].at_us < first_us or run[-1].at_us > last_us:
-            late = [each for each in run if each.at_us < first_us]
+            late = [each for each in run if each.at_us < first_us and not _is_of_now(each)]
             ahead = [each for each in run if each.at_us > last_us]
             self.late += len(late)
             for moved, to_us in ((late, first_us), (ahead, max(first_us, last_us))):
-                if moved and self.begun:
+                if moved:
                     self._journal.keep(name, generation, moved, to_us)
             run = [at(each, min(max(each.at_us, first_us), max(first_us, last_us))) for each in run]
         self.hold(name, run)
 
     def whole(self, name: str, run: Run) -> None:
-        """Takes in what was read of a file at once: a trial, a dump, an archive of trials. Raises OSError."""
+        """Takes in what was read of a file at once: a trial, a dump, an archive of trials."""
         kept = [one for each in run for one in self._journal.moved(each.evidence.source, 0, [each])]
         first_us = self.released_us + 1
         for each in kept:
@@ -74,7 +74,10 @@ class Waiting:
             held.sort(key=attrgetter("at_us"))
 
     def release(self, upto_us: int, order: Callable[[str], tuple[int, str]]) -> Run:
-        """What stands up to a time, in order; of the same time by the order of the files."""
+        """What stands up to a time, in order; of the same time by the order of the files. Nothing before the time of
+        the first line: a log may lie there for hours when its folder comes."""
+        if not self.begun and not self._begins(upto_us):
+            return []
         run: Run = []
         for name in sorted(self._held, key=order):
             held = self._held[name]
@@ -85,8 +88,19 @@ class Waiting:
             else:
                 del held[:end]
         run.sort(key=attrgetter("at_us"))
-        self.released_us, self.begun = upto_us, self.begun or bool(run)
+        self.released_us, self.begun = upto_us, True
         return run
+
+    def _begins(self, upto_us: int) -> bool:
+        """Whether the time of the first line has come. What failed until then is told with it."""
+        every = (next((each.at_us for each in held if not _is_of_now(each)), None) for held in self._held.values())
+        first_us = min((at_us for at_us in every if at_us is not None), default=None)
+        if first_us is None or first_us > upto_us:
+            return False
+        for held in self._held.values():
+            held[:] = [at(each, first_us) if _is_of_now(each) else each for each in held]
+            held.sort(key=attrgetter("at_us"))
+        return True
 
     def snapshot(self) -> tuple[Any, ...]:
         """All that `restore` needs."""
@@ -95,3 +109,8 @@ class Waiting:
     def restore(self, snapshot: tuple[Any, ...]) -> None:
         """Goes on where a snapshot was made."""
         self.released_us, self.late, self.begun, self._held, self._begun = snapshot
+
+
+def _is_of_now(observation: Observation) -> bool:
+    """Whether it tells how the reading of a file fares: another reading of the file may not meet it."""
+    return type(observation.signal) in (SourceFailed, SourceResumed) and not observation.evidence.quote

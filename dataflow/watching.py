@@ -1,6 +1,7 @@
 """`wedgewatch watch`: the flow live, until it is asked to end. It resumes where it stopped."""
 
 import os
+import stat
 import sys
 import threading
 from collections.abc import Iterator
@@ -62,10 +63,9 @@ class _Watch:
     def source(self, outcome: Outcome) -> LiveShards:
         """The captures, each as it stands: new for each run of the engine."""
         asked = self.asked
-        self.jobs = {
-            path: LiveJob(path, asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock)
-            for path in asked.captures
-        }
+        names: dict[str, str] = {}
+        places = (asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock, names)
+        self.jobs = {path: LiveJob(path, *places) for path in asked.captures}
         return LiveShards(self.jobs, asked.clock, outcome, tell)
 
     def lags(self) -> list[JobLag]:
@@ -93,7 +93,7 @@ def watch(asked: Asked) -> NoReturn:
 
 def _run(asked: Asked, names: set[str], state: StateFolder, outcome: Outcome) -> None:
     pool = ProbePool(clock=asked.clock)
-    watched = _Watch(asked, state, Probing(pool, tell))
+    watched = _Watch(asked, state, Probing(pool, tell, asked.lateness_us))
     places = (asked.layout, asked.out, asked.log_folder)
     try:
         with outputs_of(state, asked.store, *places, names, watched.lags) as outputs:
@@ -149,26 +149,47 @@ def _rounds(watched: _Watch, outputs: Outputs, outcome: Outcome) -> Iterator[Non
 def _names(asked: Asked) -> set[str]:
     """The names that the jobs may have. Ends the command over captures that can't be watched."""
     names: set[str] = set()
+    named: dict[str, str] = {}
     if "-" in asked.captures:
         unusable("-: standard input can't be watched; a replay reads it")
     if len({os.path.realpath(path) for path in asked.captures}) < len(asked.captures):
         unusable("a capture is named twice; name each once")
     for path in asked.captures:
-        toml = asked.job_toml or Path(path) / JOB_FILE
-        try:
-            names.add((load_job(toml).facts.id if toml.exists() else "") or "")
-            names.add(open_capture(path).job_id)
-        except SettingsError as error:
-            unusable(error.message)
-        except CaptureError:
-            if not Path(path).absolute().parent.is_dir():
-                unusable(f"{path}: its folder is not there, so that nothing can come; check the path")
-        names.add(shown(os.path.basename(os.path.abspath(path))))
-        inside = (asked.store, *(place for place in (asked.out, asked.log_folder) if place is not None))
-        for place in inside:
-            if Path(path).is_dir() and place.resolve().is_relative_to(Path(path).resolve()):
-                unusable(f"{place}: lies in the capture {path}, into which nothing is written; name another place")
+        _look(path, asked)
+        job, sure = _job_of(path, asked.job_toml)
+        if sure and named.setdefault(job, path) != path:
+            unusable(f"{path}: is of the job {job}, as {named[job]} is; watch one of them, or give each its own id")
+        names |= {job, shown(os.path.basename(os.path.abspath(path)))}
     return names - {""}
+
+
+def _look(path: str, asked: Asked) -> None:
+    """Ends the command over a path that can't be watched, or from which the outputs are not apart."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        if not Path(path).absolute().parent.is_dir():
+            unusable(f"{path}: its folder is not there, so that nothing can come; check the path")
+    else:
+        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+            unusable(f"{path}: is neither a folder nor a file, and can't be watched")
+    for place in (asked.store, asked.out, asked.log_folder):
+        if place is not None and place.resolve().is_relative_to(Path(path).resolve()):
+            unusable(f"{place}: lies in the capture {path}, into which nothing is written; name another place")
+
+
+def _job_of(path: str, job_toml: Path | None) -> tuple[str, bool]:
+    """The name of a capture's job, and whether it is sure: a folder's name is not."""
+    toml = job_toml or Path(path) / JOB_FILE
+    try:
+        if toml.exists() and (id := load_job(toml).facts.id):
+            return id, True
+        capture = open_capture(path)
+    except SettingsError as error:
+        unusable(error.message)
+    except CaptureError:
+        return "", False
+    return capture.job_id, capture.job_id_from != "name"
 
 
 def _fingerprint() -> str:

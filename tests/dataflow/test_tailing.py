@@ -9,14 +9,21 @@ import pytest
 import zstandard
 
 from dataflow.blocks import blocks
+from dataflow.capture import Source
+from dataflow.identity import Mark
 from dataflow.tail import SETTLE_US
-from dataflow.tailing import continued_in, family, tail_of
+from dataflow.tailing import contents_of, continued_in, family, tail_of
 from dataflow.turns import Rotated, TailFailed, TailResumed, Trouble
 from extractors.record import Block
 from tests.dataflow.tails import Followed, append, joined, lines, source_at, text, told
 
 OLD, NEW = lines(0, 20_000), lines(50_000, 2_000, "begun anew")
 PACK = {".gz": gzip.compress, ".zst": zstandard.compress}
+
+
+def goes_on(source: Source, followed: Followed) -> Mark | None:
+    found = continued_in(source, contents_of(followed.tail))
+    return None if found is None else found[1]
 
 
 @pytest.mark.parametrize("suffix", PACK)
@@ -93,7 +100,7 @@ def test_a_renamed_file_goes_on_where_it_stood(tmp_path: Path) -> None:
     followed.path.write_bytes(NEW)
     followed.poll()
     assert family("a.log.1") == family("a.log.2.gz") == "a.log"
-    mark = continued_in(source_at(turned), followed.tail)
+    mark = goes_on(source_at(turned), followed)
     assert mark is not None
     assert tail_of(source_at(turned), mark).poll(0) == [Block("a.log.1", len(OLD), 20_001, b"last words\n")]
 
@@ -108,7 +115,7 @@ def test_the_copy_that_copytruncate_left_is_not_read_again(tmp_path: Path, polle
     append(followed.path, NEW)
     if polled:
         followed.poll()
-    mark = continued_in(source_at(tmp_path / "a.log.1"), followed.tail)
+    mark = goes_on(source_at(tmp_path / "a.log.1"), followed)
     assert mark is not None
     assert tail_of(source_at(tmp_path / "a.log.1"), mark).poll(0) == []
 
@@ -119,7 +126,7 @@ def test_a_turned_file_that_is_packed_is_not_read_again(tmp_path: Path) -> None:
     followed.poll()
     packed = tmp_path / "a.log.1.gz"
     packed.write_bytes(gzip.compress(OLD + b"last words\n"))
-    mark = continued_in(source_at(packed), followed.tail)
+    mark = goes_on(source_at(packed), followed)
     assert mark is not None
     tail = tail_of(source_at(packed), mark)
     given = tail.poll(0) + tail.poll(SETTLE_US)
@@ -135,4 +142,4 @@ def test_what_holds_something_else_goes_on_nowhere(tmp_path: Path, content: byte
     followed.poll()
     if content is not None:
         (tmp_path / "a.log.1").write_bytes(content)
-    assert continued_in(source_at(tmp_path / "a.log.1"), followed.tail) is None
+    assert goes_on(source_at(tmp_path / "a.log.1"), followed) is None

@@ -1,0 +1,128 @@
+"""A feed that is stopped after any look and goes on from its snapshot gives the beats of one that ran on, and both give
+those of the finished capture, read by the journal."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from dataflow.capture import Source
+from dataflow.live_source import LiveSource
+from dataflow.reads import Compression
+from extractors.extract import NO_SKEW
+from extractors.record import Beat, Observation, SourceKind
+from tests.dataflow.live_feeds import SECOND_US, START_US, Watched, bars
+from tests.live.recorded import Recorded, recorded
+
+CAPTURES = Path(__file__).resolve().parents[1] / "captures"
+ENOUGH = 15
+"""Seconds after the last line in which all of it is judged."""
+
+
+class Player:
+    """Writes a recorded capture into a folder up to a time, and parts of the lines behind it."""
+
+    def __init__(self, folder: Path, schedule: Recorded, chance: random.Random) -> None:
+        self._folder, self._schedule, self._chance = folder, schedule, chance
+
+    def write(self, until_us: int) -> None:
+        for file in self._schedule.files:
+            end = file.due(until_us)
+            if end < 0:
+                continue
+            path = self._folder / file.relative
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if file.grows and self._chance.random() < 0.3:
+                end = min(len(file.data), end + self._chance.randrange(200))
+                end = min([end, *(each for each in file.ends if each > file.due(until_us))])
+                end -= file.data[:end].endswith(b"\n") and end > file.due(until_us)
+            with path.open("ab") as written:
+                written.write(file.data[written.tell() : end])
+
+
+def same(first: list[Beat], second: list[Beat]) -> None:
+    """Compares beats one by one, so that a failure can be read."""
+    for one, other in zip(first, second, strict=False):
+        assert (one.tick, one.fresh, one.partial, one.blind) == (other.tick, other.fresh, other.partial, other.blind)
+        assert one.observations == other.observations
+    assert len(first) == len(second)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["bring_up", "engine_death_meta_tensors", "crash_loop_same_failure"])
+def test_snapshots_at_any_look_change_no_beat(tmp_path: Path, name: str, seed: int) -> None:
+    chance, schedule = random.Random(seed), recorded(CAPTURES / name)
+    (tmp_path / "run").mkdir()
+    player = Player(tmp_path / "run", schedule, chance)
+    begun_us = schedule.begin_us - 3 * SECOND_US
+    on, off = (Watched(tmp_path / "run", tmp_path / name, now_us=begun_us) for name in ("on", "off"))
+    while on.now_us < schedule.end_us + ENOUGH * SECOND_US:
+        step = chance.uniform(0.2, 4)
+        player.write(on.now_us + int(step * SECOND_US))
+        on.poll(step)
+        off.poll(step)
+        if chance.random() < 0.25:
+            off.restart()
+    same(off.beats, on.beats)
+    assert on.feed.lag.late == off.feed.lag.late
+    finished = Watched(tmp_path / "run", on.journal, now_us=on.now_us)
+    finished.poll(0, times=2)
+    same(finished.beats, on.beats)
+
+
+def test_a_snapshot_before_the_first_beat_keeps_that_the_stream_begins(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    (tmp_path / "finelog.log").write_bytes(bars(0, 30))
+    watched.poll(times=3)
+    assert watched.beats == []
+    watched.restart()
+    watched.poll(times=40)
+    assert [beat.fresh for beat in watched.beats[:2]] == [True, False]
+
+
+def source(path: Path) -> LiveSource:
+    given = Source(path.name, str(path), SourceKind.AGGREGATED, Compression.NONE)
+    return LiveSource(given, START_US, NO_SKEW, [], 4_096)
+
+
+def read(source: LiveSource, now_us: int) -> list[Observation]:
+    out: list[Observation] = []
+    while True:
+        out += [each for _, run in source.poll(now_us) for each in run]
+        if not source.tail.more:
+            return out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_source_that_is_restored_between_any_two_bytes_says_what_one_that_ran_on_says(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    content = content_of("engine_death_meta_tensors")
+    path = tmp_path / "finelog.log"
+    path.touch()
+    on, off = source(path), source(path)
+    said_on: list[Observation] = []
+    said_off: list[Observation] = []
+    at, now_us = 0, START_US
+    while at < len(content):
+        end = at + chance.choice((1, 7, 300, 5_000, 20_000))
+        with path.open("ab") as file:
+            file.write(content[at:end])
+        at, now_us = end, now_us + 3 * SECOND_US
+        said_on += read(on, now_us)
+        said_off += read(off, now_us)
+        if chance.random() < 0.6:
+            snapshot = off.snapshot()
+            off.tail.close()
+            off = source(path)
+            off.restore(snapshot, 4_096)
+    assert said_off == said_on
+    assert len(said_on) > 50
+    whole = source(path)
+    assert [each.evidence for each in read(whole, now_us)] == [each.evidence for each in said_on]
+
+
+def content_of(name: str) -> bytes:
+    """The longest log of a capture."""
+    return max((file.data for file in recorded(CAPTURES / name).files if file.relative.endswith(".log")), key=len)
