@@ -19,12 +19,13 @@ STDOUT = "standard output"
 
 
 class Outputs:
-    """The places as one sink. was_mended says that the store was, so that records may be gone from it."""
+    """The places as one sink. mended says which was damaged, so that records are gone from it; it is empty where none
+    was."""
 
-    def __init__(self, patients: list[Patient], shown: list[Sink], was_mended: bool) -> None:
+    def __init__(self, patients: list[Patient], shown: list[Sink], mended: str) -> None:
         self._patients = patients
         self.sink = Every(*patients, *shown)
-        self.was_mended = was_mended
+        self.mended = mended
 
     def retry(self) -> None:
         """Tries again to write what waits. Raises BrokenPipeError."""
@@ -48,11 +49,15 @@ def outputs_of(
         stack.callback(kept.close)
         sinks: list[tuple[str, Sink]] = [(str(store), kept)]
         shown: list[Sink] = []
+        mended = "the store was damaged and is filled again" if kept.was_mended else ""
         if log_folder is not None:
             log_folder.mkdir(parents=True, exist_ok=True)
             sinks.append((str(log_folder), DatedReports(log_folder, resumes=True)))
         if out is not None:
-            sinks.append((str(out), _file(state, out, layout, jobs, stack)))
+            file = _file(state, out, layout, jobs, stack)
+            if isinstance(file, ResumedLines) and file.notes:
+                mended = "a record was torn, and is written again"
+            sinks.append((str(out), file))
         elif (layout or "text") == "text" and sys.stdout.isatty():
             from dataflow.live_view import LiveView
 
@@ -61,7 +66,7 @@ def outputs_of(
             stream = Pages(Appended(Path(STDOUT), fd=1))
             plain: Sink = TextReports(stream) if layout == "text" else JsonLines(stream)
             sinks.append((STDOUT, Told(plain, state.told / "stdout")))
-        yield Outputs([Patient(name, sink, tell, state) for name, sink in sinks], shown, kept.was_mended)
+        yield Outputs([Patient(name, sink, tell, state) for name, sink in sinks], shown, mended)
 
 
 def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str], stack: ExitStack) -> Sink:

@@ -97,8 +97,8 @@ def _run(asked: Asked, names: set[str], state: StateFolder, outcome: Outcome) ->
     places = (asked.layout, asked.out, asked.log_folder)
     try:
         with outputs_of(state, asked.store, *places, names, watched.lags) as outputs:
-            if outputs.was_mended:
-                state.quarantine("the store was damaged and is filled again")
+            if outputs.mended:
+                state.quarantine(outputs.mended)
             for note in state.notes:
                 tell(note)
             state.notes.clear()

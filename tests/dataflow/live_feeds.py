@@ -1,5 +1,6 @@
 """Builders for tests of what is watched: a live job's feed with a clock that is turned by hand, over real files."""
 
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from dataflow.live import LiveFeed
 from extractors.clocks import parse_iso
 from extractors.record import Beat, Observation
 from state.trackers.facts import JobDeclared, JobFacts
+from tests.live.recorded import Recorded
 
 SECOND_US = 1_000_000
 START_US = parse_iso("2026-05-04T08:00:00Z") or 0
@@ -89,3 +91,24 @@ def said(beats: Iterable[Beat], signal: str = "") -> list[Observation]:
 def places(beats: Iterable[Beat], signal: str = "BufferProgress") -> list[tuple[str, int]]:
     """The sources and offsets of the lines that said it, in their order."""
     return [(each.evidence.source, each.evidence.offset) for each in said(beats, signal)]
+
+
+class Player:
+    """Writes a recorded capture into a folder up to a time, and parts of the lines behind it."""
+
+    def __init__(self, folder: Path, schedule: Recorded, chance: random.Random) -> None:
+        self._folder, self._schedule, self._chance = folder, schedule, chance
+
+    def write(self, until_us: int) -> None:
+        for file in self._schedule.files:
+            end = file.due(until_us)
+            if end < 0:
+                continue
+            path = self._folder / file.relative
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if file.grows and self._chance.random() < 0.3:
+                end = min(len(file.data), end + self._chance.randrange(200))
+                end = min([end, *(each for each in file.ends if each > file.due(until_us))])
+                end -= file.data[:end].endswith(b"\n") and end > file.due(until_us)
+            with path.open("ab") as written:
+                written.write(file.data[written.tell() : end])

@@ -11,33 +11,12 @@ from dataflow.live_source import LiveSource
 from dataflow.reads import Compression
 from extractors.extract import NO_SKEW
 from extractors.record import Beat, Observation, SourceKind
-from tests.dataflow.live_feeds import SECOND_US, START_US, Watched, bars
-from tests.live.recorded import Recorded, recorded
+from tests.dataflow.live_feeds import SECOND_US, START_US, Player, Watched, bars
+from tests.live.recorded import recorded
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures"
 ENOUGH = 15
 """Seconds after the last line in which all of it is judged."""
-
-
-class Player:
-    """Writes a recorded capture into a folder up to a time, and parts of the lines behind it."""
-
-    def __init__(self, folder: Path, schedule: Recorded, chance: random.Random) -> None:
-        self._folder, self._schedule, self._chance = folder, schedule, chance
-
-    def write(self, until_us: int) -> None:
-        for file in self._schedule.files:
-            end = file.due(until_us)
-            if end < 0:
-                continue
-            path = self._folder / file.relative
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if file.grows and self._chance.random() < 0.3:
-                end = min(len(file.data), end + self._chance.randrange(200))
-                end = min([end, *(each for each in file.ends if each > file.due(until_us))])
-                end -= file.data[:end].endswith(b"\n") and end > file.due(until_us)
-            with path.open("ab") as written:
-                written.write(file.data[written.tell() : end])
 
 
 def same(first: list[Beat], second: list[Beat]) -> None:
