@@ -28,4 +28,4 @@ def test_two_captures_of_one_job_are_refused(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "job.toml").write_text('[job]\nid = "/kim/rl-demo"\n')
     done = refused("--store", NOWHERE, tmp_path / "one", tmp_path / "two")
-    assert "job /kim/rl-demo is of the job" in done.stderr
+    assert "is of the job /kim/rl-demo" in done.stderr
