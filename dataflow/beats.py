@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from extractors.record import Beat, Observation, Tick
 from state.attempts import AttemptCutter
 from state.policy import BEAT, HOUR, MINUTE, SECOND_US
-from state.telling import TELLING
+from state.telling import Telling
 
 Run = list[Observation]
 BEAT_US = int(BEAT * SECOND_US)
@@ -35,6 +35,7 @@ class BeatCutter:
 
     job: str
     attempts: AttemptCutter = field(default_factory=AttemptCutter)
+    telling: Telling = field(default_factory=Telling)
     gathered: Run = field(default_factory=list)
     count: int = 0
     edge_us: int | None = None
@@ -67,11 +68,14 @@ class BeatCutter:
         """Takes in what belongs to the open beat; gives the place behind it."""
         limit_us = edge_us if self.early_us is None else min(edge_us, self.early_us + 1)
         end = min(_end_before(run, limit_us, place), place + PART - self.count)
+        seen = place
         if self.early_us is None:
-            found = next((each.at_us for each in run[place:end] if type(each.signal) in TELLING), None)
+            found = self.telling.first(run[place:end])
+            seen = end if found is None else place + found + 1
             if found is not None:
-                self.early_us = max(found, self.last_us + APART_US)
+                self.early_us = max(run[place + found].at_us, self.last_us + APART_US)
                 end = min(end, _end_before(run, self.early_us + 1, place))
+        self.telling.passed(run[seen:end])
         self.gathered += self.attempts.cut(run if end - place == len(run) else run[place:end])
         self.count += end - place
         return end

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,14 +27,19 @@ def store_folder() -> Path:
     return (Path(home) if home else Path.home() / ".local" / "state") / "wedgewatch" / "store"
 
 
-store_option = click.option(
-    "--store",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=store_folder,
-    show_default="$XDG_STATE_HOME/wedgewatch/store",
-    help="The store that a `--store` run wrote.",
-)
+def _option(says: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        "--store",
+        "folder",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=store_folder,
+        show_default="$XDG_STATE_HOME/wedgewatch/store",
+        help=says,
+    )
+
+
+store_option = _option("The store that a watch, or a replay with `--store`, writes.")
+watched_store_option = _option("Keep there what is said of each job, and how far the logs were read.")
 format_option = click.option(
     "--format",
     "layout",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dataflow.state_folder import StateFolder
 
 Passing = tuple[Beat, Views]
-EPOCH = timedelta(seconds=20)
+EPOCH = timedelta(seconds=30)
 """How often a live flow keeps its state: a restart reads so much again at most."""
 RETRY_SECONDS = 3.0
 """From a failure of the disk under the recovery to the next try."""

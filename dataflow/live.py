@@ -4,12 +4,11 @@ What comes of it depends on the files and their times, not on the moments of rea
 the lateness, and lines from the future, which the journal tells of.
 """
 
+import os
 import pickle
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from dataflow.families import Families
 from dataflow.homes import home_of_failure
 from dataflow.identity import Mark
 from dataflow.journal import Journal
+from dataflow.lag import Lag
 from dataflow.live_source import LiveSource, order_of
 from dataflow.live_trials import LiveDumps, LiveTrials
 from dataflow.log_reading import observed
@@ -31,26 +31,16 @@ from dataflow.waiting import Waiting
 from extractors.record import Beat, SourceFailed, SourceKind
 from state.trackers.facts import JobDeclared
 
-LOOK_US = 1_000_000
-"""How often a capture is looked at for what came and went."""
+LOOK_US = 2_000_000
+"""How often a capture is looked at for what came and went; within three fifths of the lateness in any case."""
 PEEK_US = 10_000_000
 """How often a line that only grows is looked into."""
+LEAST_QUIET_US, MOST_QUIET_US = 250_000, 3_000_000
+"""Between these, a quiet file is polled within three fifths of the lateness."""
 BACKLOG = 256
 """A look that finds so many trials is still at those that were there before; so many don't come in a second."""
 TURN_SECONDS = 0.2
 """How long one job may be read at a time, while others wait."""
-
-
-@dataclass(slots=True)
-class Lag:
-    """How a job's watching fares. released_us is up to when its stream was judged; late counts observations that came
-    too late for their place; unreadable are files that can't be read now, with why; blind says that nothing can."""
-
-    released_us: int = 0
-    late: int = 0
-    unreadable: dict[str, str] = field(default_factory=dict)
-    sources: int = 0
-    blind: bool = False
 
 
 class LiveFeed:
@@ -82,7 +72,8 @@ class LiveFeed:
         self._journal = journal
         self._troubled = ""
         self._rescan = Rescan(path)
-        self._rounds = Rounds()
+        soon_us = max(LEAST_QUIET_US, lateness_us * 3 // 5)
+        self._look_us, self._rounds = min(soon_us, LOOK_US), Rounds(min(soon_us, MOST_QUIET_US))
         self._sources: dict[str, LiveSource] = {}
         self._families = Families()
         self._reading_out: set[str] = set()
@@ -101,7 +92,8 @@ class LiveFeed:
         """Reads what is new, for a fraction of a second at most, and gives the beats that are over. Never raises
         OSError."""
         self._now_us = now_us
-        if self._settling or self._looked_us is None or now_us - self._looked_us >= LOOK_US:
+        looks = self._settling or self._looked_us is None or now_us - self._looked_us >= self._look_us
+        if looks:
             self._looked_us = now_us
             found = self._rescan.look(now_us)
             self._revive(now_us)
@@ -112,8 +104,13 @@ class LiveFeed:
             self._peeked(now_us)
         self._read(now_us)
         beats = [] if self._settling else list(self._release(self._known_up_to(now_us)))
-        self._fare()
+        self._fare(looks)
         return [msgspec.structs.replace(beat, blind=True) for beat in beats] if self.lag.blind else beats
+
+    @property
+    def brisk(self) -> bool:
+        """Whether something is being read, or grew lately."""
+        return bool(self._behind or self._settling or self._rounds.is_brisk)
 
     def _known_up_to(self, now_us: int) -> int:
         """The time up to which everything was read."""
@@ -171,8 +168,11 @@ class LiveFeed:
                 self._told(SourceFailed(home_of_failure(relative), why), "source_failed", relative)
         for archive in found.archives:
             self._waiting.whole(archive.relative, self._trials.archive(archive, now_us))
-        for trial in found.trials:
-            self._waiting.whole(trial.relative, self._trials.seen(trial, now_us))
+        trials = {trial.relative: self._trials.seen(trial, now_us) for trial in found.trials}
+        for beginning in self._trials.beginnings(trials):
+            self._waiting.begin(beginning)
+        for name, run in trials.items():
+            self._waiting.whole(name, run)
 
     def _revive(self, now_us: int) -> None:
         """Goes on with files that went while nobody watched: their contents may stand under other names."""
@@ -279,7 +279,7 @@ class LiveFeed:
         source = self._sources.get(name)
         return source.order if source is not None else order_of(home_of_failure(name), name)
 
-    def _fare(self) -> None:
+    def _fare(self, looked: bool) -> None:
         """How the watching fares now."""
         self._journal.retry()
         if self._journal.trouble != self._troubled:
@@ -287,9 +287,10 @@ class LiveFeed:
             self.notes.append(f"its journal {_journal_said(self._troubled)}")
         lag = self.lag
         lag.released_us, lag.late, lag.sources = self._waiting.released_us, self._waiting.late, len(self._sources)
-        lag.unreadable = {name: each.trouble for name, each in self._sources.items() if each.trouble}
-        gone = self._waiting.begun and not Path(self.path).exists()
-        lag.blind = gone or 0 < len(self._sources) == len(lag.unreadable)
+        if looked:
+            lag.unreadable = {name: each.trouble for name, each in self._sources.items() if each.trouble}
+            gone = self._waiting.begun and not os.path.exists(self.path)
+            lag.blind = gone or 0 < len(self._sources) == len(lag.unreadable)
 
 
 def _journal_said(trouble: str) -> str:

@@ -57,6 +57,11 @@ class LiveJob:
         """The job's name; the path while it is not known."""
         return self.feed.job if self.feed is not None else shown(self.path)
 
+    @property
+    def brisk(self) -> bool:
+        """Whether something of it is being read, or grew lately."""
+        return self.feed is not None and self.feed.brisk
+
     def poll(self, now_us: int) -> list[Beat]:
         """The beats that are over. Nothing while the job has no name."""
         if self.feed is None or self._looked_us is None or now_us - self._looked_us >= SETTINGS_US:
@@ -65,7 +70,7 @@ class LiveJob:
         if self.feed is None:
             return []
         beats = self.feed.poll(now_us)
-        self.notes += self.feed.notes
+        self.notes += [f"{self.job}: {note}" for note in self.feed.notes]
         self.feed.notes.clear()
         return beats
 
@@ -86,11 +91,11 @@ class LiveJob:
         """Reads job.toml where it is new or another, asks for its probes, and names the job when that can be done."""
         toml = self.job_toml or Path(self.path) / JOB_FILE
         stamp = _stamp(toml)
-        if self._settings is None or stamp != self._stamp:
+        if self._settings is None or (stamp is not None and stamp != self._stamp):
             settings = self._read(toml) if stamp is not None else Settings()
             if settings is None:
                 return
-            if self.feed is not None and stamp is not None:
+            if self.feed is not None:
                 self.feed.declare(JobDeclared(settings.facts, captured=shown(self.path)))
             self._settings, self._stamp = settings, stamp
         self.probing.ask(self.path, Path(self.path), self._settings)

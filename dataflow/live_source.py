@@ -25,6 +25,8 @@ from extractors.trainer import BufferProgress, EvaluationProgress, PolicyProgres
 
 BARS = frozenset({BufferProgress, StepProgress, PolicyProgress, EvaluationProgress})
 """Signals of bars that are redrawn in place."""
+ENDLESS = 3
+"""Looks at a line that still had no end before it is looked into."""
 UNPEEKED = frozenset({SourceKind.POLL, SourceKind.FLIGHT, SourceKind.TRIAL})
 _ORDER = tuple(SourceKind)
 
@@ -53,7 +55,7 @@ class LiveSource:
         self._begun = self._stumbled = False
         self._reading = self._new_reading()
         self._asleep: bytes | None = None
-        self._peeked = b""
+        self._peeked = (-1, 0, 0)
         self.tail: AnyTail = self._tail(mark, block_bytes)
 
     @property
@@ -87,14 +89,15 @@ class LiveSource:
 
     def peek(self, now_us: int) -> Run:
         """What a bar says that is redrawn in one line without end: a tqdm prints no newline for hours. It has no time
-        of its own, so it is of now. The line will be read again, whole, when it ends."""
-        mark = self.tail.mark
+        of its own, so it is of now. The line will be read again, whole, when it ends. To be asked every few seconds:
+        only a line that was looked at several times before has no end."""
+        mark, before = self.tail.mark, self._peeked
         if mark.size <= mark.offset or not isinstance(self.tail, Tail) or self.source.kind in UNPEEKED:
             return []
-        held = self.tail.held()
-        if b"\r" not in held or held == self._peeked:
+        looks = before[1] + 1 if before[0] == mark.offset else 0
+        self._peeked = (mark.offset, looks, mark.size)
+        if looks < ENDLESS or mark.size == before[2] or b"\r" not in (held := self.tail.held()):
             return []
-        self._peeked = held
         reading = pickle.loads(self._asleep or pickle.dumps(self._reading, pickle.HIGHEST_PROTOCOL))
         try:
             found = reading.reader.read(Block(self.source.relative, mark.offset, mark.line, held.rstrip(b"\r") + b"\n"))
@@ -193,7 +196,7 @@ class LiveSource:
 
 
 def _of_now(observation: Observation, now_us: int) -> Observation:
-    evidence = msgspec.structs.replace(observation.evidence, at_us=None)
+    evidence = msgspec.structs.replace(observation.evidence, at_us=now_us)
     return at(msgspec.structs.replace(observation, evidence=evidence), now_us)
 
 

@@ -42,8 +42,16 @@ class LiveTrials:
                 self.notes.append(f"{each.source}: {each.why}")
                 failed = SourceFailed(SourceKind.TRIAL, each.why, each.whole)
                 run.append(observed(failed, "source_failed", each.source, now_us))
-        run = self._of_the_end(found, run) if found.ended else self._of_the_start(found, run)
-        return self._with_beginning(found.relative.split("/", 1)[0], run)
+        return self._of_the_end(found, run) if found.ended else self._of_the_start(found, run)
+
+    def beginnings(self, runs: dict[str, Run]) -> list[Observation]:
+        """That the folders are there in which these trials lie, each at the first that its trials say."""
+        first: dict[str, int] = {}
+        for name, run in runs.items():
+            folder = name.split("/", 1)[0]
+            for each in run:
+                first[folder] = min(each.at_us, first.get(folder, each.at_us))
+        return [source_seen(SourceKind.TRIAL, folder, at_us) for folder, at_us in first.items()]
 
     def _of_the_start(self, found: TrialSeen, run: Run) -> Run:
         self.open.add(found.relative)

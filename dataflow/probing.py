@@ -12,15 +12,18 @@ _SECOND_US = 1_000_000
 
 
 class Probing:
-    """Asks what job.toml files say. tell takes a line for the user. A job is anything by which to know it again: it may
-    have no name before its first sync. May be used from any thread."""
+    """Asks what job.toml files say. tell takes a line for the user; lateness_us is how long a line may be on its way to
+    where a sync takes it from. A job is anything by which to know it again: it may have no name before its first sync.
+    May be used from any thread."""
 
-    def __init__(self, pool: ProbePool, tell: Callable[[str], None]) -> None:
+    def __init__(self, pool: ProbePool, tell: Callable[[str], None], lateness_us: int = 0) -> None:
         self._pool = pool
         self._tell = tell
+        self._lateness_us = lateness_us
         self._asked: dict[str, Settings] = {}
         self._synced_us: dict[str, int] = {}
         self._lost: set[tuple[str, str]] = set()
+        self._unsynced: dict[str, str] = {}
 
     def ask(self, job: str, folder: Path, settings: Settings) -> None:
         """Begins with a job's probes, once its folder is there: call it again until then. Of those of a job that was
@@ -37,8 +40,8 @@ class Probing:
         """What has ended since the last call."""
         polls = self._pool.poll()
         for polled in polls:
-            if polled.probe == SYNC and polled.exit == 0 and not polled.error:
-                self._synced_us[polled.job] = polled.began_us
+            if polled.probe == SYNC:
+                self._heard_sync(polled)
             place = (polled.job, polled.probe)
             if polled.unwritten and place not in self._lost:
                 self._lost.add(place)
@@ -47,15 +50,31 @@ class Probing:
 
     def holds(self, job: str, now_us: int) -> int | None:
         """The time up to which nothing more of a job's polls and syncs is to be expected; None where none run."""
+        settings = self._asked.get(job)
+        if settings is None or not (settings.probes or settings.sync):
+            return None
         limits = []
         began_us = self._pool.began_us(job)
         if began_us is not None:
             limits.append(max(began_us - 1, now_us - HELD_US))
-        settings = self._asked.get(job)
-        if settings is not None and settings.sync is not None:
+        if settings.sync is not None:
             longest_us = int((settings.sync.every + settings.sync.timeout) * _SECOND_US)
-            limits.append(max(self._synced_us.get(job, 0), now_us - longest_us))
+            limits.append(max(self._synced_us.get(job, 0), now_us - longest_us) - self._lateness_us)
         return min(limits, default=None)
+
+    def _heard_sync(self, polled: Polled) -> None:
+        """A sync's failure is told once, and when it is over: all of the job waits for it."""
+        why = polled.error or (f"exit {polled.exit}" if polled.exit else "")
+        before = self._unsynced.get(polled.job, "")
+        if why:
+            self._unsynced[polled.job] = why
+        else:
+            self._synced_us[polled.job] = polled.began_us
+            self._unsynced.pop(polled.job, None)
+        if why and why != before:
+            self._tell(f"{polled.job}: its sync fails ({why}); what it says is in polls/{SYNC}.jsonl")
+        elif before and not why:
+            self._tell(f"{polled.job}: its sync works again")
 
     def stop(self, timeout: float) -> None:
         """Ends what runs."""

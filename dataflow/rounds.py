@@ -1,7 +1,7 @@
 """Which of a job's tails to poll now: what grows at each round, what is quiet in turn, so that thousands of quiet files
-cost little and none is looked at later than a second after it grew.
+cost little and none is looked at much later than it grew.
 
-A line is held for the lateness of the stream in any case (5 s), so that a second on a quiet file delays no verdict.
+A line is held for the lateness of the stream in any case, so that less than that on a quiet file delays no verdict.
 """
 
 from collections import deque
@@ -13,15 +13,16 @@ from dataflow.tail import Tail
 BRISK_US = 10_000_000
 """How long after it grew a file is polled at each round."""
 QUIET_US = 1_000_000
-"""Within this time each quiet file is polled once."""
+"""Within this time each quiet file is polled once, unless told otherwise."""
 
 AnyTail = Tail | PackedTail
 
 
 class Rounds:
-    """The tails of a job, by the names of their sources."""
+    """The tails of a job, by the names of their sources. Within quiet_us each quiet one is polled once."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet_us: int = QUIET_US) -> None:
+        self._quiet_us = quiet_us
         self.tails: dict[str, AnyTail] = {}
         self._brisk: dict[str, AnyTail] = {}
         self._quiet: deque[AnyTail] = deque()
@@ -42,9 +43,9 @@ class Rounds:
 
     def due(self, now_us: int) -> Iterator[AnyTail]:
         """The tails of this round, each to be polled before the next one is asked for. Call it every 0.25 s."""
-        since_us = QUIET_US if self._last_us is None else now_us - self._last_us
+        since_us = self._quiet_us if self._last_us is None else now_us - self._last_us
         self._last_us = now_us
-        quiet = min(len(self._quiet), -(-len(self._quiet) * max(0, since_us) // QUIET_US))
+        quiet = min(len(self._quiet), -(-len(self._quiet) * max(0, since_us) // self._quiet_us))
         for name, tail in list(self._brisk.items()):
             if self._brisk.get(name) is not tail:
                 continue
@@ -64,6 +65,11 @@ class Rounds:
                 self._brisk[name] = tail
             else:
                 self._quiet.append(tail)
+
+    @property
+    def is_brisk(self) -> bool:
+        """Whether a file grew lately."""
+        return bool(self._brisk)
 
     def brisk(self) -> list[AnyTail]:
         """The tails whose files grew lately."""

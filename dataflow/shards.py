@@ -22,6 +22,8 @@ OBSERVATIONS = 8192
 """Of so many beats, or of one that brings the observations over this number, a batch is made; it bounds the memory."""
 EACH = timedelta(seconds=0.25)
 """From one look to the next; the end of a job's line is seen so much later at most."""
+IDLE_ROUNDS = 2
+"""A job of which no file grew lately is looked at in one of so many rounds."""
 AT_ONCE = timedelta(0)
 
 
@@ -96,13 +98,16 @@ class _LiveShard(StatefulSourcePartition[Beat, dict[str, "Kept"]]):
         self._tell = tell
         self._wait = AT_ONCE
         self._broken: set[str] = set()
+        self._round = 0
 
     def next_batch(self) -> list[Beat]:
         if self._outcome.halted or not self._jobs:
             raise StopIteration
         batch: list[Beat] = []
-        for path, job in self._jobs.items():
-            if path not in self._broken and not self._outcome.halted:
+        self._round += 1
+        for number, (path, job) in enumerate(self._jobs.items()):
+            rests = not job.brisk and (self._round + number) % IDLE_ROUNDS
+            if path not in self._broken and not self._outcome.halted and not rests:
                 batch += self._polled(path, job)
         self._wait = AT_ONCE if batch else EACH
         return batch

@@ -53,6 +53,7 @@ class _Open:
     path: str
     odd: bool = False
     begun: bool = False
+    config: _Stamp | None = None
     result: _Stamp | None = None
 
 
@@ -152,9 +153,13 @@ class TrialWatch:
             out.append(_seen(trial, ended=True))
             return
         trial.result = stamp
-        if not trial.begun and not trial.odd and _stamp_of(trial.path, "config.json") is not None:
+        if trial.begun or trial.odd:
+            return
+        stamp = _stamp_of(trial.path, "config.json")
+        if stamp is not None and (stamp == trial.config or _stands(stamp, now_us)):
             trial.begun = True
             out.append(_seen(trial, ended=False))
+        trial.config = stamp
 
     def _is_job(self, folder: _Open) -> bool:
         """Whether trials lie in a folder that has no trial's name."""

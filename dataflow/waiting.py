@@ -25,6 +25,7 @@ class Waiting:
         self._journal = journal
         self._clock = clock
         self._held: dict[str, Run] = {}
+        self._begun: set[str] = set()
 
     def line(self, name: str, generation: int, run: Run, now_us: int) -> None:
         """Takes in what one generation of a file says. What is late stands behind what was released, what is from the
@@ -51,6 +52,17 @@ class Waiting:
             if self.begun and (each.at_us < first_us or each.evidence.at_us is None):
                 self._journal.keep(each.evidence.source, 0, [each], max(first_us, each.at_us))
         self.hold(name, sorted((at(each, max(each.at_us, first_us)) for each in kept), key=attrgetter("at_us")))
+
+    def begin(self, beginning: Observation) -> None:
+        """Takes in that a folder of trials is there, once. Trials are not found in order of time: an earlier beginning
+        takes the place of one that still waits. Raises OSError."""
+        name = beginning.evidence.source
+        held = self._held.get(name)
+        if held is not None and beginning.at_us < held[0].at_us:
+            held[0] = at(beginning, max(beginning.at_us, self.released_us + 1))
+        elif name not in self._begun:
+            self._begun.add(name)
+            self.whole(name, [beginning])
 
     def hold(self, name: str, run: Run) -> None:
         """Holds a run until its time comes."""
@@ -92,11 +104,11 @@ class Waiting:
 
     def snapshot(self) -> tuple[Any, ...]:
         """All that `restore` needs."""
-        return self.released_us, self.late, self.begun, self._held
+        return self.released_us, self.late, self.begun, self._held, self._begun
 
     def restore(self, snapshot: tuple[Any, ...]) -> None:
         """Goes on where a snapshot was made."""
-        self.released_us, self.late, self.begun, self._held = snapshot
+        self.released_us, self.late, self.begun, self._held, self._begun = snapshot
 
 
 def _is_of_now(observation: Observation) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dataflow.arguments import JOB, Duration
-from dataflow.book_commands import store_option
+from dataflow.book_commands import watched_store_option
 from dataflow.opening import starting
 
 _ENDING = """\b
@@ -38,7 +38,7 @@ _SECOND_US = 1_000_000
     help="Append the records to FILE; what it has is not written again.",
 )
 @JOB
-@store_option
+@watched_store_option
 @click.option(
     "--log",
     "log_folder",

@@ -93,7 +93,7 @@ def watch(asked: Asked) -> NoReturn:
 
 def _run(asked: Asked, names: set[str], state: StateFolder, outcome: Outcome) -> None:
     pool = ProbePool(clock=asked.clock)
-    watched = _Watch(asked, state, Probing(pool, tell))
+    watched = _Watch(asked, state, Probing(pool, tell, asked.lateness_us))
     places = (asked.layout, asked.out, asked.log_folder)
     try:
         with outputs_of(state, asked.store, *places, names, watched.lags) as outputs:

@@ -4,10 +4,11 @@ import random
 from itertools import pairwise
 
 from dataflow.beats import APART_US, BEAT_US, PART, BeatCutter, beats
+from extractors.polls import JobState
 from extractors.record import Beat, Observation
 from extractors.signal import BringUp, Fault
 from state.policy import SECOND_US
-from tests.builders import T0, saw, us
+from tests.builders import T0, polled, saw, us
 
 
 def seen(source: str, *seconds: float) -> list[Observation]:
@@ -105,3 +106,9 @@ def test_parts_of_a_beat_do_not_depend_on_how_the_stream_comes() -> None:
     for place in range(0, len(stream), 1_000):
         found += cutter.take(stream[place : place + 1_000])
     assert [*found, *cutter.finish(us(1), [])] == cut(stream)
+
+
+def test_a_state_poll_ends_a_beat_where_the_state_is_another_one() -> None:
+    states = (JobState.RUNNING, JobState.RUNNING, JobState.FAILED, JobState.FAILED)
+    found = cut([polled(at, state) for at, state in zip((1, 12, 23, 34), states, strict=True)])
+    assert times(found) == [10, 20, 23, 30, 34]

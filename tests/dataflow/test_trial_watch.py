@@ -71,9 +71,16 @@ def test_the_trials_of_a_job_folder_are_told_with_the_jobs_own_result(watching: 
     told = [(seen.relative, seen.ended) for _ in range(5) for seen in watching._look()]
     assert sorted(told) == [
         ("trace_jobs/job-7/result.json", True),
-        ("trace_jobs/job-7/sort-a-list__0000001", False),
         ("trace_jobs/job-7/sort-a-list__0000001", True),
     ]
+
+
+def test_a_config_that_is_still_written_tells_of_no_start_yet(watching: Watching) -> None:
+    name = trial(watching.path, 1, "config.json")
+    assert watching.look() == []
+    (watching.path / name / "config.json").write_text('{"trial_name": "longer now"}')
+    assert watching.look() == []
+    assert watching.look() == [(name, False)]
 
 
 def test_an_empty_job_folder_is_no_trial_before_it_holds_any(watching: Watching) -> None:
@@ -126,7 +133,7 @@ def test_a_folder_of_very_many_trials_is_listed_the_more_seldom(
     monkeypatch.setattr(trial_watch, "LISTING_US_PER_NAME", SECOND_US)
     for number in range(10):
         trial(watching.path, number, "config.json")
-    watching.look()
+    watching.look(2)
     trial(watching.path, 10, "config.json")
     assert watching.look(9) == []
     assert watching.look(2) == [(trial(watching.path, 10), False)]

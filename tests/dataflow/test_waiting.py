@@ -154,3 +154,20 @@ def test_what_is_held_goes_into_a_snapshot_and_comes_out_of_it() -> None:
     assert (other.released_us, other.late, other.begun) == (us(10), 1, True)
     assert given(other, 11) == [("b.log", 10.000001), ("b.log", 11)]
     assert given(other, 13) == [("b.log", 12)]
+
+
+def test_a_folder_of_trials_begins_with_the_first_of_them_whichever_was_found_first() -> None:
+    waiting = Waiting(Journal())
+    for after_s in (600, 60, 300):
+        (beginning,) = said(NOW_US + after_s * 1_000_000)
+        waiting.begin(beginning)
+    assert times(waiting) == [NOW_US + 60_000_000]
+
+
+def test_a_folder_of_trials_whose_beginning_was_released_begins_no_more() -> None:
+    waiting = Waiting(Journal())
+    (late,), (early,) = said(NOW_US + 600_000_000), said(NOW_US)
+    waiting.begin(late)
+    assert times(waiting) == [late.at_us]
+    waiting.begin(early)
+    assert times(waiting) == []

@@ -7,6 +7,7 @@ reader passes over is there from the start.
 """
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from dataflow.blocks import blocks
 from dataflow.capture import Capture, Source, TrialTar, TrialTree
 from dataflow.feed import anchor, open_feed
 from dataflow.flights import flight_observations
+from dataflow.homes import JOB_FILE
 from dataflow.opened import READ_BYTES
 from dataflow.reads import chunks, unpacked_name
 from dataflow.skew import measured
@@ -28,6 +30,8 @@ from extractors.extract import NO_SKEW, Reader, Skew
 from extractors.harbor_trials import TrialEnded, read_trial
 from extractors.ordering import LOOKED_AHEAD, runs_ahead
 from extractors.record import Block, SourceKind
+
+_PROBES = re.compile(rb"^\[(?:probes|sync)\b[^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", re.MULTILINE)
 
 FROM_THE_START = 0
 """The time of files that no reader dates: job.toml, a manifest, notes beside the logs."""
@@ -197,5 +201,10 @@ def _rest(folder: Path, capture: Capture, played: set[str]) -> Iterator[Played]:
     for path in sorted(Path(place, name) for place, _, names in os.walk(folder) for name in names):
         relative = path.relative_to(folder).as_posix()
         if relative not in known and not relative.startswith(homes):
-            data = path.read_bytes()
+            data = _without_probes(path.read_bytes()) if relative == JOB_FILE else path.read_bytes()
             yield Played(relative, data, [FROM_THE_START], [len(data)], grows=False)
+
+
+def _without_probes(toml: bytes) -> bytes:
+    """A job.toml that asks for no probes and no sync: what they said is played, and the watch must not add to it."""
+    return b"".join(_PROBES.split(toml))

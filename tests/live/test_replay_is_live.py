@@ -88,7 +88,7 @@ def test_a_watch_of_growing_files_says_what_a_replay_of_the_finished_ones_says(w
 @pytest.mark.parametrize("rotate", ["rename", "copytruncate"])
 def test_a_log_that_is_rotated_amid_the_run_is_read_once_and_whole(watch: Watch, rotate: str) -> None:
     """In a replay the turned log is another file, so that records are compared with its family's name."""
-    expected = followed(watch, RUN, "--torn", "--rotate", rotate, "--step", "1", rate=RATE / 5)
+    expected = followed(watch, RUN, "--torn", "--rotate", rotate, "--step", "1", rate=RATE / 3)
     assert (watch.captures[0] / "finelog.log.1").exists()
     assert folded(expected.of(watch.lines())) == folded(expected.lines)
 
@@ -110,7 +110,7 @@ def test_a_traceback_that_its_process_did_not_outlive_is_told_in_time(watch: Wat
 
 
 def test_lines_that_come_too_late_are_counted_and_the_journal_replays_them(watch: Watch) -> None:
-    expected = followed(watch, RUN, "--late", "240", rate=60)
+    expected = followed(watch, RUN, "--late", "400", rate=100)
     job = next(iter(watch.health()["jobs"].values()))
     assert job["late"] > 0
     assert journal_of(watch)
@@ -146,10 +146,10 @@ def test_twenty_kills_at_any_time_lose_no_record_and_repeat_none(pair: tuple[Wat
     chance = random.Random(20)
     end_us = _end_of(first, watch.folder.parent)
     one, two = watch.captures
-    with playing(first, one, watch.clock or one, "--torn", "--rate", "40", also=(second, two)):
+    with playing(first, one, watch.clock or one, "--torn", "--rate", "55", also=(second, two)):
         for number in range(KILLS):
             watch.start(workers=1 + number % 2)
-            time.sleep(chance.uniform(0.2, 2.5 if FULL else 1.6) * SLOW)
+            time.sleep(chance.uniform(0.2, 2.5 if FULL else 1.2) * SLOW)
             watch.kill()
         watch.start(workers=2)
         watch.wait_released(end_us)
@@ -163,7 +163,7 @@ def test_eight_graceful_ends_with_one_and_two_workers_lose_nothing_either(pair: 
     end_us = _end_of(first, watch.folder.parent)
     one, two = watch.captures
     took = []
-    with playing(first, one, watch.clock or one, "--torn", "--rate", "80", also=(second, two)):
+    with playing(first, one, watch.clock or one, "--torn", "--rate", "110", also=(second, two)):
         for number in range(STOPS):
             watch.start(workers=1 + number % 2)
             watch.wait(lambda: watch.released_us() > 0, within=20)

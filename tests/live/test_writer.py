@@ -1,6 +1,7 @@
 """The writer that plays a capture as if it was live: what it leaves behind, and what stands at each published time."""
 
 import filecmp
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -55,6 +56,16 @@ def test_what_is_played_is_in_the_end_what_was_recorded(tmp_path: Path, copied: 
     assert (same.left_only, same.right_only) == ([], [])
     for name, content in stage.files().items():
         assert content == (PLAIN / name).read_bytes()
+
+
+def test_what_is_played_asks_for_no_probes_that_would_add_to_it(tmp_path: Path) -> None:
+    recording = tmp_path / "recorded"
+    shutil.copytree(PLAIN, recording)
+    toml = (PLAIN / "job.toml").read_text()
+    probe = '[probes.state]\ncommand = ["iris_ops.py", "/kim/rl-demo"]\nevery = "60s"\n'
+    (recording / "job.toml").write_text(f'{toml}{probe}[expect]\nbring_up = "45m"\n[sync]\ncommand = ["pull.py"]\n')
+    stage = Stage(tmp_path / "played", recording, TORN).play()
+    assert stage.files()["job.toml"].decode() == f'{toml}[expect]\nbring_up = "45m"\n'
 
 
 def test_packed_logs_and_archived_trials_are_played_as_they_were_written(tmp_path: Path) -> None:

@@ -116,7 +116,8 @@ class Writer:
         if each.torn_end >= 0:
             self._add(each.torn_in, each.file.data[start:middle], at_us)
         if end > middle or each.torn_end < 0:
-            self._add(each.file.relative, each.file.data[middle:end], at_us)
+            written_us = at_us if each.file.grows else each.file.dues[-1]
+            self._add(each.file.relative, each.file.data[middle:end], written_us)
         each.at = end
         if end >= each.torn_end:
             each.torn_end = -1
