@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from extractors.clocks import parse_iso
+from extractors.clocks import DAY_US, parse_iso
 
 
 def _wall_us() -> int:
@@ -32,6 +32,13 @@ class LiveClock:
         with self._lock:
             return self._now()
 
+    def not_before(self, at_us: int) -> None:
+        """Goes on from where the clock of an earlier run stood, should the machine's have been stepped back meanwhile.
+        A time that is more than a day ahead was no time."""
+        with self._lock:
+            if at_us - self._now() < DAY_US:
+                self._now_us = max(self._now_us, at_us)
+
     def _now(self) -> int:
         wall_us, steady_us = self._wall(), self._steady()
         passed_us = max(0, steady_us - self._steady_us)
@@ -49,6 +56,9 @@ class FileClock:
         self._path = path
         self._now_us = 0
         self.ahead_us = 0
+
+    def not_before(self, at_us: int) -> None:
+        """Nothing: who writes the file knows the time."""
 
     def __call__(self) -> int:
         try:

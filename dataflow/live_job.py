@@ -24,10 +24,12 @@ SETTINGS_US = 5_000_000
 
 
 class Kept(msgspec.Struct):
-    """What a watch knows of a capture that a later one must: the job's name and its feed's snapshot."""
+    """What a watch knows of a capture that a later one must: the job's name and its feed's snapshot, and the time at
+    which it was last looked at."""
 
     job: str
     feed: bytes
+    now_us: int = 0
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class LiveJob:
     feed: LiveFeed | None = None
     notes: list[str] = field(default_factory=list)
     _kept: Kept | None = None
+    _now_us: int = 0
     _first_us: int | None = None
     _looked_us: int | None = None
     _stamp: tuple[int, int] | None = None
@@ -64,6 +67,7 @@ class LiveJob:
 
     def poll(self, now_us: int) -> list[Beat]:
         """The beats that are over. Nothing while the job has no name."""
+        self._now_us = now_us
         if self.feed is None or self._looked_us is None or now_us - self._looked_us >= SETTINGS_US:
             self._looked_us = now_us
             self._settle(now_us)
@@ -76,7 +80,7 @@ class LiveJob:
 
     def snapshot(self) -> Kept | None:
         """What `restore` goes on from."""
-        return self._kept if self.feed is None else Kept(self.feed.job, self.feed.snapshot())
+        return self._kept if self.feed is None else Kept(self.feed.job, self.feed.snapshot(), self._now_us)
 
     def restore(self, kept: Kept | None) -> None:
         """Goes on from a snapshot, once the capture is there."""

@@ -93,6 +93,7 @@ class _LiveShard(StatefulSourcePartition[Beat, dict[str, "Kept"]]):
         self._kept = {path: each for path, each in (kept or {}).items() if path in jobs}
         for path, each in self._kept.items():
             jobs[path].restore(each)
+            clock.not_before(each.now_us)
         self._clock = clock
         self._outcome = outcome
         self._tell = tell

@@ -55,6 +55,17 @@ def test_a_clock_that_jumps_to_and_fro_never_runs_backwards() -> None:
     assert seen == sorted(seen)
 
 
+def test_it_goes_on_from_the_time_of_an_earlier_run_where_the_machine_was_stepped_back_between() -> None:
+    machine = Machine()
+    before = machine.pass_by(1)
+    machine.clock.not_before(before - 5 * SECOND_US)
+    assert machine.clock() == before
+    machine.clock.not_before(before + 60 * SECOND_US)
+    assert machine.pass_by(10) == before + 65 * SECOND_US
+    machine.clock.not_before(before + 2 * 86_400 * SECOND_US)
+    assert machine.pass_by(10) == before + 70 * SECOND_US
+
+
 def test_a_steady_clock_that_stands_still_or_goes_back_stops_nothing() -> None:
     machine = Machine()
     machine.steady_us -= SECOND_US

@@ -158,6 +158,7 @@ def test_a_snapshot_keeps_the_name_and_goes_on(job: Job) -> None:
     job.job = job._job()
     job.job.restore(kept)
     assert job.job.snapshot() == kept
+    assert kept.now_us == job.now_us
     beats += job.poll(30)
     assert {beat.job for beat in beats} == {"run"}
     own = [each for beat in beats for each in beat.observations if each.pattern != "job_declared"]
