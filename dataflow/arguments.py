@@ -68,3 +68,12 @@ JOB = click.option(
 AS_OF = click.option(
     "--as-of", type=Moment(), help="Judge as things stood then (ISO 8601; UTC where it names no zone)."
 )
+LOG = click.option(
+    "--log",
+    "log_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also append the report of each changed verdict to DIRECTORY/<date>_<job>.md.",
+)
+WORKERS = click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow."
+)

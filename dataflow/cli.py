@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from dataflow.arguments import AS_OF, JOB, LAYOUT, OUT, Duration, GateLetter
+from dataflow.arguments import AS_OF, JOB, LAYOUT, LOG, OUT, WORKERS, Duration, GateLetter
 from dataflow.book_commands import captured_of, report, status, store_option
 from dataflow.ending import Calm, end, halting, tell, unusable
 from dataflow.opening import (
@@ -61,12 +61,7 @@ def main() -> None:
 @JOB
 @AS_OF
 @click.option("--heartbeat", type=Duration(), help="Repeat the verdict this often in event time (90s, 10m, 2h).")
-@click.option(
-    "--log",
-    "log_folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also append the report of each changed verdict to DIRECTORY/<date>_<job>.md.",
-)
+@LOG
 @click.option(
     "--exit-code",
     is_flag=True,
@@ -85,7 +80,7 @@ def main() -> None:
     metavar="DIR",
     help="The journals of a watch (<store>/watch/journal): what it read late stands where it stood then.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow.")
+@WORKERS
 def replay(
     captures: tuple[str, ...],
     layout: str | None,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dataflow.arguments import JOB, Duration
+from dataflow.arguments import JOB, LOG, WORKERS, Duration
 from dataflow.book_commands import watched_store_option
 from dataflow.opening import starting
 
@@ -39,12 +39,7 @@ _SECOND_US = 1_000_000
 )
 @JOB
 @watched_store_option
-@click.option(
-    "--log",
-    "log_folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also append the report of each changed verdict to DIRECTORY/<date>_<job>.md.",
-)
+@LOG
 @click.option(
     "--heartbeat", type=Duration(), default="10m", show_default=True, help="Repeat the verdict this often (event time)."
 )
@@ -55,7 +50,7 @@ _SECOND_US = 1_000_000
     show_default=True,
     help="How long a line may be on its way; what comes later is judged late, and counted.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow.")
+@WORKERS
 @click.option(
     "--clock",
     type=click.Path(dir_okay=False, path_type=Path),
