@@ -17,6 +17,8 @@ START_US = parse_iso("2026-05-04T08:00:00Z") or 0
 """When the logs of these tests begin."""
 LATENESS_US = 5 * SECOND_US
 JOB = "/kim/rl"
+OPENED: list[LiveFeed] = []
+"""Feeds that a test made; they hold files open, of which a process has few, until they are closed."""
 
 
 def bar(second: int, held: int = 0) -> bytes:
@@ -47,7 +49,7 @@ class Watched:
         self.feed = self._feed()
 
     def _feed(self) -> LiveFeed:
-        return LiveFeed(
+        feed = LiveFeed(
             JOB,
             str(self.path),
             JobDeclared(JobFacts(), captured=str(self.path)),
@@ -56,6 +58,8 @@ class Watched:
             holds=lambda now_us: self.holds(now_us),
             clock=lambda: self.now_us,
         )
+        OPENED.append(feed)
+        return feed
 
     def poll(self, seconds: float = 1.0, times: int = 1) -> list[Beat]:
         """What so many polls give, each so long after the one before it."""
