@@ -172,8 +172,10 @@ def nothing(watch: Drill) -> None:
 DAMAGES = [nothing, cut_wal, zero_header, lose_database, another_version, break_store, lose_store, tear_output]
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    ("damage", "how"),
+    [*((each, signal.SIGKILL) for each in DAMAGES), *((each, signal.SIGTERM) for each in (break_store, tear_output))],
+)
 def test_damage_to_what_it_keeps_loses_no_record_and_repeats_none(
     watch: Drill,
     damaged: Callable[[Callable[[Drill], None], int], Replayed],
