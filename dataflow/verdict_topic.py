@@ -25,6 +25,8 @@ CONFIRM_SECONDS = 5.0
 """Within which the brokers must have a record; after that it waits with its caller, and so do all after it."""
 AGAIN_SECONDS = 1.0
 """From one try to reach brokers that are away to the next."""
+LONGEST_PAUSE = 60.0
+"""Brokers that answer but take nothing (too few copies in sync) are tried less and less often, down to this."""
 READ_BACK = 1_000
 """Newest records of each partition that are read back. A job that isn't among them may be repeated."""
 READ_SECONDS = 30.0
@@ -48,8 +50,9 @@ class VerdictTopic:
         self._trouble = BrokerError(brokers.name, "not reached yet")
         self._reached = threading.Event()
         self._ended = threading.Event()
-        self._begin_reaching()
+        self._pause = 0.0
         self._first = True
+        self._begin_reaching()
 
     def write(self, record: Record) -> None:
         """Takes one record. Raises BrokerError."""
@@ -68,6 +71,7 @@ class VerdictTopic:
             self._lost(settled.trouble)
             raise settled.trouble
         self.said.add(record["job"], record["at"], record["id"])
+        self._pause = 0.0
 
     def close(self) -> None:
         """Lets the brokers go."""
@@ -79,12 +83,14 @@ class VerdictTopic:
         self._publisher.abandon()
         self._reached.clear()
         self._begin_reaching()
+        self._pause = min(LONGEST_PAUSE, max(AGAIN_SECONDS, 2 * self._pause))
 
     def _begin_reaching(self) -> None:
         threading.Thread(target=self._reach, name="verdict topic", daemon=True).start()
 
     def _reach(self) -> None:
         """Tries until the brokers are there and it is known what they have."""
+        self._ended.wait(self._pause)
         while not self._ended.is_set():
             try:
                 self._connect()
