@@ -29,8 +29,8 @@ MOST_PENDING = 32 << 20
 """Bytes that may be on their way; who sends waits for some to arrive."""
 AROUND_BYTES = 1 << 10
 """Room for what the library adds to a message: lengths, times."""
-WARNED_SECONDS = 15.0
-"""For so long a warning of the library explains why nothing arrives."""
+WARNED_SECONDS = 3.0
+"""For so long a warning of the library explains why nothing arrives; it tries again at least once a second."""
 
 _SETTINGS = {
     "compression_type": "zstd",

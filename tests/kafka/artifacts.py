@@ -39,16 +39,14 @@ def classpath() -> str:
         known = CLASSPATH.read_text().strip()
         if all(Path(jar).exists() for jar in known.split(os.pathsep)):
             return known
-    _resolve("--offline") or _resolve() or _fail()
+    why = _resolved("--offline") and _resolved()
+    if why:
+        raise NoKafka(f"Maven can't get Kafka's artifacts: {why}")
     return CLASSPATH.read_text().strip()
 
 
-_said = ""
-
-
-def _resolve(*options: str) -> bool:
-    """Has Maven write down the classpath, each process for itself until it is whole."""
-    global _said
+def _resolved(*options: str) -> str:
+    """Has Maven write the classpath down, in one step; why it can't, or "" where it did."""
     made = CLASSPATH.with_name(f"classpath.{os.getpid()}")
     command = ["mvn", "--batch-mode", "--quiet", *options, "--file", str(POM), "dependency:build-classpath"]
     try:
@@ -56,14 +54,8 @@ def _resolve(*options: str) -> bool:
             [*command, f"-Dmdep.outputFile={made}"], capture_output=True, text=True, timeout=DOWNLOAD_SECONDS
         )
     except subprocess.TimeoutExpired:
-        _said = f"nothing within {DOWNLOAD_SECONDS:.0f} s"
-        return False
-    _said = run.stdout.strip()
+        return f"it came to no end within {DOWNLOAD_SECONDS:.0f} s"
     if run.returncode or not made.exists():
-        return False
+        return next(iter(run.stdout.strip().splitlines()), "it says nothing")
     made.replace(CLASSPATH)
-    return True
-
-
-def _fail() -> None:
-    raise NoKafka(f"Maven can't get Kafka's artifacts: {_said.splitlines()[0] if _said else 'it says nothing'}")
+    return ""

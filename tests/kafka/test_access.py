@@ -7,7 +7,8 @@ from dataflow.kafka_settings import brokers_of
 from dataflow.kafka_topics import topics_of
 from tests.kafka.broker import PASSWORD, USER, Broker
 
-SHORT = 4.0
+SECONDS = 4.0
+"""In which a refusal is heard; what is guessed from silence takes all of them."""
 
 
 def access(broker: Broker, **changed: str) -> dict[str, str]:
@@ -21,8 +22,8 @@ def access(broker: Broker, **changed: str) -> dict[str, str]:
     return {name: value for name, value in (told | changed).items() if value}
 
 
-def look(servers: str, environment: dict[str, str]) -> None:
-    with topics_of(brokers_of(servers, environment), SHORT) as topics:
+def look(servers: str, environment: dict[str, str], seconds: float = SECONDS) -> None:
+    with topics_of(brokers_of(servers, environment), seconds) as topics:
         topics.standing("wedgewatch.lines")
 
 
@@ -49,9 +50,9 @@ def test_wrong_credentials_are_named_in_one_line(own_broker: Broker, changed: di
 
 def test_speaking_plainly_where_tls_is_wanted_is_guessed(own_broker: Broker) -> None:
     with pytest.raises(BrokerError, match="perhaps TLS is wanted, see KAFKA_SECURITY_PROTOCOL"):
-        look(own_broker.secure_bootstrap, {})
+        look(own_broker.secure_bootstrap, {}, 1.5)
 
 
 def test_speaking_tls_where_none_is_spoken_is_guessed(own_broker: Broker) -> None:
     with pytest.raises(BrokerError, match="no TLS is spoken there, see KAFKA_SECURITY_PROTOCOL"):
-        look(own_broker.bootstrap, access(own_broker))
+        look(own_broker.bootstrap, access(own_broker), 1.5)

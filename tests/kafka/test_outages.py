@@ -119,7 +119,7 @@ def test_publisher_leaves_no_thread_behind_when_it_gives_a_dead_broker_up(own: B
     publisher = Publisher(brokers)
     say(publisher, brokers, "lost")
     settle(publisher)
-    own.kill()
+    own.freeze()
     say(publisher, brokers, "never confirmed")
     publisher.settle(0.5)
     publisher.abandon()
@@ -127,5 +127,5 @@ def test_publisher_leaves_no_thread_behind_when_it_gives_a_dead_broker_up(own: B
     while threading.active_count() > before and time.monotonic() < until:
         time.sleep(0.05)
     assert threading.active_count() <= before
-    own.start()
+    own.thaw()
     assert len(heard(brokers, Topic.LINES, 1)) >= 1
