@@ -111,7 +111,7 @@ def consume(
     brokers = brokers_asked(servers)
     outcome = Outcome()
     killed = ""
-    with halting(outcome, lives=True), outputs_of(layout, None, None, outcome) as sinks:
+    with halting(outcome, lives=True, resumes=state is not None), outputs_of(layout, None, None, outcome) as sinks:
         try:
             places = None if state is None else Places(state)
             killed = follow(brokers, sinks[0], outcome, tell, from_beginning, exit_on_kill, places)

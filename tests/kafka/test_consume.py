@@ -11,11 +11,14 @@ from pathlib import Path
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
+from dataflow.cli import main
 from dataflow.envelope import HEADERS, enveloped
 from dataflow.kafka import Topic
 from dataflow.kafka_publisher import Outgoing, Publisher
 from dataflow.kafka_settings import Brokers
+from dataflow.verdict_topic import VerdictTopic
 from state.report import encode, identified
 from tests.kafka.broker import Broker, free_ports
 from tests.kafka.hearing import PATIENCE
@@ -81,7 +84,20 @@ def test_records_are_printed_once_with_their_bytes_and_a_signal_ends_it_well(bro
         consumer.until(lambda: len(consumer.lines) == 3)
         consumer.process.send_signal(signal.SIGTERM)
         assert consumer.code() == 0
+    assert consumer.said == "wedgewatch: SIGTERM: stopping\n"
     assert consumer.lines == [encode(first), encode(second), encode(verdict(JOB, 2))]
+
+
+def test_records_of_a_replay_come_out_as_they_were_printed(brokers: Brokers, tmp_path: Path) -> None:
+    capture = ROOT / "tests" / "captures" / "gpu_poll_failed"
+    printed = CliRunner().invoke(main, ["replay", str(capture)]).stdout_bytes.splitlines()
+    topic = VerdictTopic(brokers, print)
+    for line in printed:
+        topic.write(orjson.loads(line))
+    topic.close()
+    with consuming(tmp_path, brokers.name, "--from-beginning") as consumer:
+        consumer.until(lambda: len(consumer.lines) == len(printed))
+    assert consumer.lines == printed
 
 
 def test_poison_is_told_and_quoted_and_what_comes_after_it_is_printed(brokers: Brokers, tmp_path: Path) -> None:
