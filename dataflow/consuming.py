@@ -12,31 +12,13 @@ from dataflow.envelope import Poison, unwrapped
 from dataflow.kafka import Topic, Trouble
 from dataflow.kafka_follower import Follower, Heard, Position
 from dataflow.kafka_settings import Brokers
+from dataflow.known_ids import KnownIds
 from dataflow.outcome import Outcome, SettingsError
 from dataflow.sinks import Sink
 
 Record = dict[str, Any]
 
-IDS_KEPT = 200_000
-"""Newest ids by which repeats are known: a week of verdicts of a few hundred jobs; some 30 MB."""
 TURN_SECONDS = 0.5
-
-
-class Repeats:
-    """Knows the newest ids that were seen."""
-
-    def __init__(self, kept: int = IDS_KEPT) -> None:
-        self._kept = kept
-        self._ids: dict[str, None] = {}
-
-    def has(self, id: str) -> bool:
-        """Whether it was seen before; it is now."""
-        if id in self._ids:
-            return True
-        self._ids[id] = None
-        if len(self._ids) > self._kept:
-            del self._ids[next(iter(self._ids))]
-        return False
 
 
 @dataclass(slots=True)
@@ -89,7 +71,7 @@ class Supervisor:
         self._follower = follower
         self._sink = sink
         self._tell = tell
-        self._repeats = Repeats()
+        self._seen = KnownIds()
         self._told = ""
 
     def turn(self) -> Heard:
@@ -100,8 +82,9 @@ class Supervisor:
             record = unwrapped(message.value)
             if isinstance(record, Poison):
                 self._tell(f"{message.place}: {record.why}; it is passed over: {record.quote}")
-            elif not self._repeats.has(record["id"]):
+            elif record["id"] not in self._seen:
                 self._sink.write(record)
+                self._seen.add(record["id"])
                 self.kills.hear(record)
         return heard
 

@@ -85,6 +85,16 @@ def unwrapped(value: bytes) -> Record | Poison:
     return record
 
 
+def event_id(value: bytes) -> str:
+    """The id of an envelope, without a look at what it holds; "" where it is none."""
+    try:
+        event = orjson.loads(value)
+    except ValueError:
+        return ""
+    id = event.get("id") if isinstance(event, dict) else None
+    return id if isinstance(id, str) else ""
+
+
 def _foreign(event: Record, record: object) -> str:
     """Why an envelope isn't one of ours; "" where it is."""
     if event["specversion"] != "1.0":

@@ -17,6 +17,7 @@ from kafka.future import Future
 
 from dataflow.kafka import CONNECT_SECONDS, MOST_BYTES, BrokerError, broker_error, opened, partition_of
 from dataflow.kafka_settings import Brokers
+from dataflow.kafka_topics import topics_of
 
 DELIVERY_SECONDS = 60.0
 """After which the library gives a message up; it is then sent by a new producer."""
@@ -31,6 +32,9 @@ AROUND_BYTES = 1 << 10
 """Room for what the library adds to a message: lengths, times."""
 WARNED_SECONDS = 3.0
 """For so long a warning of the library explains why nothing arrives; it tries again at least once a second."""
+
+LOOK_SECONDS = 60.0
+"""From one look at the topics themselves to the next."""
 
 _SETTINGS = {
     "compression_type": "zstd",
@@ -65,10 +69,12 @@ class Refused(NamedTuple):
 
 @dataclass(slots=True)
 class Settled:
-    """What became of messages, in the order in which they were sent. trouble is why the rest still waits, or None."""
+    """What became of messages, in the order in which they were sent. trouble is why the rest still waits, or None. lost
+    names topics that lost what had arrived before: made anew under their old name, or cut short."""
 
     arrived: list[Outgoing] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)
     trouble: BrokerError | None = None
 
 
@@ -97,6 +103,9 @@ class Publisher:
         self._unsent = 0
         self._partitions: dict[str, int] = {}
         self._suspects = 0
+        self._newest: dict[tuple[str, int], int] = {}
+        self._identities: dict[str, str] = {}
+        self._looked_at = float("-inf")
 
     @property
     def pending(self) -> int:
@@ -122,6 +131,8 @@ class Publisher:
         """Waits at most so long for all that was sent to arrive, and tells of what did since the last time."""
         settled = Settled()
         until = time.monotonic() + seconds
+        if self._kept and time.monotonic() - self._looked_at > LOOK_SECONDS:
+            settled.trouble = self._look(settled)
         while self._kept and settled.trouble is None:
             settled.trouble = self._step(settled, until)
         return settled
@@ -160,9 +171,34 @@ class Publisher:
         if not _is_done(oldest.future, left):
             return broker_error(self._brokers, None, time.monotonic() - WARNED_SECONDS)
         if oldest.future.succeeded():
+            self._note_place(oldest.future.value, settled)
             settled.arrived.append(self._taken())
             return None
         return self._failed(oldest.future.exception, settled)
+
+    def _note_place(self, place: Any, settled: Settled) -> None:
+        """Brokers that lost all take what comes as if nothing had been; but places begin anew then."""
+        partition = (place.topic, place.partition)
+        if 0 <= place.offset <= self._newest.get(partition, -1):
+            settled.lost.add(place.topic)
+        self._newest[partition] = place.offset
+
+    def _look(self, settled: Settled) -> BrokerError | None:
+        """Sees whether the topics are still the same ones, for one that has grown past its old places meanwhile."""
+        names = sorted({kept.message.topic for kept in self._kept} | set(self._identities))
+        try:
+            with topics_of(self._brokers) as topics:
+                standing = topics.standing(*names)
+        except BrokerError as error:
+            return error
+        for topic in standing:
+            known = self._identities.get(topic.name)
+            if topic.identity and known and topic.identity != known:
+                settled.lost.add(topic.name)
+            if topic.identity:
+                self._identities[topic.name] = topic.identity
+        self._looked_at = time.monotonic()
+        return None
 
     def _failed(self, error: Exception, settled: Settled) -> BrokerError | None:
         """The oldest message failed, and with it the producer, which tells the same error of all that is under way. It

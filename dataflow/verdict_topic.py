@@ -12,12 +12,12 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
-from dataflow.envelope import HEADERS, Poison, enveloped, unwrapped
+from dataflow.envelope import HEADERS, enveloped, event_id
 from dataflow.kafka import BrokerError, Topic, Trouble, broker_error, opened
 from dataflow.kafka_publisher import Outgoing, Publisher
 from dataflow.kafka_settings import Brokers
 from dataflow.kafka_topics import topics_of
-from dataflow.resumed import Said
+from dataflow.known_ids import KnownIds
 
 Record = dict[str, Any]
 
@@ -27,8 +27,8 @@ AGAIN_SECONDS = 1.0
 """From one try to reach brokers that are away to the next."""
 LONGEST_PAUSE = 60.0
 """Brokers that answer but take nothing (too few copies in sync) are tried less and less often, down to this."""
-READ_BACK = 1_000
-"""Newest records of each partition that are read back. A job that isn't among them may be repeated."""
+READ_BACK = 5_000
+"""Newest records of each partition that are read back. An older one that is said again is repeated."""
 READ_SECONDS = 30.0
 
 
@@ -36,17 +36,21 @@ class VerdictTopic:
     """A sink for `Patient`: it raises BrokerError, an OSError, where a record isn't confirmed, and can be asked again.
 
     While the brokers are away a thread tries to reach them, so that the flow is held up once, for CONFIRM_SECONDS, and
-    not at each record. tell gets a note of each record that the brokers refuse, which is dropped. identity is the
-    topic's: another one than before means that what had been written is gone.
+    not at each record. tell gets a note of each record that the brokers refuse, which is dropped. on_loss is called,
+    from whichever thread finds it out, when the topic has lost what was written (the brokers came back empty, or with
+    less): who can is to say all of it again, in any order.
     """
 
-    def __init__(self, brokers: Brokers, tell: Callable[[str], None]) -> None:
-        self.identity = ""
-        self.said = Said()
+    def __init__(
+        self, brokers: Brokers, tell: Callable[[str], None], on_loss: Callable[[], None] = lambda: None
+    ) -> None:
         self._brokers = brokers
         self._tell = tell
+        self._on_loss = on_loss
         self._topic = Topic.VERDICTS.under(brokers.prefix)
         self._publisher = Publisher(brokers, linger=0.0)
+        self._written = KnownIds()
+        self._identity = ""
         self._trouble = BrokerError(brokers.name, "not reached yet")
         self._reached = threading.Event()
         self._ended = threading.Event()
@@ -61,16 +65,19 @@ class VerdictTopic:
             self._first = False
         if not self._reached.is_set():
             raise self._trouble
-        if self.said.has(record):
+        if record["id"] in self._written:
             return
         self._publisher.send(Outgoing(self._topic, record["job"], enveloped(record), HEADERS))
         settled = self._publisher.settle(CONFIRM_SECONDS)
         for refused in settled.refused:
             self._tell(f"{self._topic}: {record['job']} at {record['at']}: {refused.why}; this record is left out")
+        if settled.lost:
+            self._written = KnownIds()
+            self._tell_of_loss()
         if settled.trouble is not None:
             self._lost(settled.trouble)
             raise settled.trouble
-        self.said.add(record["job"], record["at"], record["id"])
+        self._written.add(record["id"])
         self._pause = 0.0
 
     def close(self) -> None:
@@ -107,14 +114,21 @@ class VerdictTopic:
         if not standing.partitions:
             why = f"topic {self._topic} is not there; `wedgewatch topics create` makes it"
             raise BrokerError(self._brokers.name, why, Trouble.NO_TOPIC)
-        said = read_back(self._brokers, self._topic, standing.partitions)
+        written = read_back(self._brokers, self._topic, standing.partitions)
         self._publisher.connect()
-        self.said, self.identity = said, standing.identity
+        emptied = self._identity not in ("", standing.identity)
+        self._written, self._identity = written, standing.identity
+        if emptied:
+            self._tell_of_loss()
+
+    def _tell_of_loss(self) -> None:
+        self._tell(f"{self._topic}: the brokers lost what had been written; what is said again is written again")
+        self._on_loss()
 
 
-def read_back(brokers: Brokers, topic: str, partitions: int, newest: int = READ_BACK) -> Said:
-    """What the newest records of a topic say was said. Raises BrokerError."""
-    said = Said()
+def read_back(brokers: Brokers, topic: str, partitions: int, newest: int = READ_BACK) -> KnownIds:
+    """The ids of the newest records of a topic. Raises BrokerError."""
+    known = KnownIds()
     places = [TopicPartition(topic, partition) for partition in range(partitions)]
     settings = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "metrics_enabled": False}
     begun = time.monotonic()
@@ -125,22 +139,21 @@ def read_back(brokers: Brokers, topic: str, partitions: int, newest: int = READ_
         begins = consumer.beginning_offsets(places, timeout_ms=int(1000 * CONFIRM_SECONDS))
         for place in places:
             consumer.seek(place, max(begins[place], ends[place] - newest))
-        _read_to(consumer, {place: end for place, end in ends.items() if end > begins[place]}, said)
+        _read_to(consumer, {place: end for place, end in ends.items() if end > begins[place]}, known)
     except errors.KafkaError as error:
         raise broker_error(brokers, error, begun) from error
     finally:
         consumer.close(autocommit=False, timeout_ms=500)
-    return said
+    return known
 
 
-def _read_to(consumer: KafkaConsumer, ends: dict[TopicPartition, int], said: Said) -> None:
+def _read_to(consumer: KafkaConsumer, ends: dict[TopicPartition, int], known: KnownIds) -> None:
     """Notes all up to these places. What can't be read in time is left, and may be repeated."""
     until = time.monotonic() + READ_SECONDS
     while ends and time.monotonic() < until:
         for place, messages in consumer.poll(timeout_ms=500).items():
             for message in messages:
-                record = unwrapped(message.value or b"")
-                if not isinstance(record, Poison):
-                    said.add(record["job"], record["at"], record["id"])
+                if id := event_id(message.value or b""):
+                    known.add(id)
             if messages[-1].offset + 1 >= ends.get(place, 0):
                 ends.pop(place, None)

@@ -7,10 +7,12 @@ import pytest
 from dataflow.envelope import HEADERS, unwrapped
 from dataflow.kafka import BrokerError, Topic
 from dataflow.kafka_settings import Brokers
+from dataflow.kafka_topics import topics_of
 from dataflow.patient import Patient
 from dataflow.verdict_topic import VerdictTopic
 from state.report import encode
 from tests.kafka.broker import Broker
+from tests.kafka.conftest import PARTITIONS
 from tests.kafka.hearing import PATIENCE, heard
 from tests.kafka.records import gate, verdict
 from tests.kafka.test_outages import made
@@ -95,3 +97,30 @@ def test_topic_that_is_not_there_is_an_error_that_says_how_to_make_it(brokers: B
     with pytest.raises(BrokerError, match=r"topic nobody.verdicts is not there; `wedgewatch topics create` makes it"):
         topic.write(verdict(JOB, 1))
     topic.close()
+
+
+def test_topic_that_lost_what_was_written_is_told_and_takes_it_again(brokers: Brokers) -> None:
+    notes: list[str] = []
+    losses: list[int] = []
+    name = Topic.VERDICTS.under(brokers.prefix)
+    topic = VerdictTopic(brokers, notes.append, lambda: losses.append(1))
+    for second in range(3):
+        topic.write(verdict(JOB, second))
+    remade(brokers, name)
+    for second in (3, 0, 1, 2, 3):
+        topic.write(verdict(JOB, second))
+    topic.close()
+    assert notes == [f"{name}: the brokers lost what had been written; what is said again is written again"]
+    assert losses == [1]
+    got = [unwrapped(message.value)["at"] for message in heard(brokers, Topic.VERDICTS, 4)]
+    assert got == [verdict(JOB, second)["at"] for second in (3, 0, 1, 2)]
+
+
+def remade(brokers: Brokers, name: str) -> None:
+    """The topic is made anew under its name, as when brokers lose their disks."""
+    with topics_of(brokers, PATIENCE) as topics:
+        topics._admin.delete_topics([name])
+        until = time.monotonic() + PATIENCE
+        while topics.standing(name)[0].partitions and time.monotonic() < until:
+            time.sleep(0.05)
+        topics.create(PARTITIONS, 1)
