@@ -9,6 +9,7 @@ import click
 from dataflow.arguments import AS_OF, JOB, LAYOUT, LOG, OUT, WORKERS, Duration, GateLetter
 from dataflow.book_commands import captured_of, report, status, store_option
 from dataflow.ending import Calm, end, halting, tell, unusable
+from dataflow.kafka_commands import consume, topics
 from dataflow.opening import (
     feeds_of,
     outputs_of,
@@ -235,6 +236,8 @@ def _explain(records: Iterable[dict[str, Any]], layout: str | None, out: Path | 
 main.add_command(watch)
 main.add_command(status)
 main.add_command(report)
+main.add_command(topics)
+main.add_command(consume)
 
 
 if __name__ == "__main__":

@@ -81,9 +81,9 @@ def unusable(message: str) -> NoReturn:
 
 
 @contextmanager
-def halting(outcome: Outcome, lives: bool = False) -> Iterator[None]:
+def halting(outcome: Outcome, lives: bool = False, resumes: bool = True) -> Iterator[None]:
     """The first SIGINT or SIGTERM halts the run, which then ends within 2 s; a second one ends it at once. lives says
-    that the run has no end of its own: a signal is how it ends, and no failure."""
+    that the run has no end of its own: a signal is how it ends, and no failure; resumes that the next one goes on."""
 
     last_resorts: list[threading.Timer] = []
 
@@ -93,7 +93,8 @@ def halting(outcome: Outcome, lives: bool = False) -> Iterator[None]:
         rest = (
             "the next start goes on from here" if lives else "the records so far stand, and there is no final verdict"
         )
-        tell(f"{signal.Signals(number).name}: stopping; {rest}")
+        rest = f"; {rest}" if resumes or not lives else ""
+        tell(f"{signal.Signals(number).name}: stopping{rest}")
         last_resort = threading.Timer(GRACE - 0.1, os._exit, (0 if lives else SIGNALLED + number,))
         last_resort.daemon = True
         last_resort.start()

@@ -1,0 +1,1 @@
+"""What is said to and heard from a real Apache Kafka."""
