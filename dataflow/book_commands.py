@@ -17,6 +17,7 @@ from dataflow.job_rows import Row, row_of
 if TYPE_CHECKING:
     from state.store import Book
 
+_NO_VERDICT = "no verdict was said yet of any job; a first ERROR comes after 10 minutes"
 _PIPE_WIDTH = 200
 """Columns of a table that goes into a pipe."""
 
@@ -72,6 +73,8 @@ def status(folder: Path, layout: str | None, every: float | None) -> None:
         watch_status(lambda: _looked(folder), layout, every)
     with _opened(folder) as book:
         rows = _rows(book)
+    if not rows:
+        click.echo(f"wedgewatch: {folder}: {_NO_VERDICT}", err=True)
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
         _show(rows)
         return
@@ -100,9 +103,8 @@ def report(job: str, folder: Path, layout: str | None) -> None:
         import difflib
 
         near = difflib.get_close_matches(job, known, n=3, cutoff=0.4) or known[:3]
-        unusable(
-            f"{job}: nothing is known of this job in {folder}; known are, for instance: {', '.join(near) or 'none'}"
-        )
+        why = f"known are, for instance: {', '.join(near)}" if near else _NO_VERDICT
+        unusable(f"{job}: nothing is known of this job in {folder}; {why}")
     text = (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text"
     click.echo(text_report(record) if text else encode(record).decode())
     if text and (line := earlier_line(record, ends)):

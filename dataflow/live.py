@@ -140,18 +140,19 @@ class LiveFeed:
             "fresh": self._fresh,
             "families": self._families.past,
         }
-        return pickle.dumps((sources, rest), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps((sources, rest, self._declared), pickle.HIGHEST_PROTOCOL)
 
     def restore(self, snapshot: bytes) -> None:
-        """Goes on where a snapshot was made. Raises whatever a broken one brings about."""
-        self._kept, rest = pickle.loads(snapshot)
+        """Goes on where a snapshot was made; declares facts that changed since. Raises whatever a broken one causes."""
+        self._kept, rest, declared = pickle.loads(snapshot)
         self._rescan = Rescan(self.path, rest["rescan"])
         self._trials.begun, self._trials.open, self._trials.told = rest["trials"]
-        self._dumps.read = rest["dumps"]
         self._waiting.restore(rest["waiting"])
-        self._cutter = rest["cutter"]
+        self._cutter, self._dumps.read = rest["cutter"], rest["dumps"]
         self._clocks = NodeClocks(rest["clocks"])
         self._fresh, self._families = rest["fresh"], Families(rest["families"])
+        if declared != self._declared:
+            self.declare(self._declared)
 
     def close(self) -> None:
         """Lets go of all files."""

@@ -54,6 +54,7 @@ class LiveJob:
     _stamp: tuple[int, int] | None = None
     _settings: Settings | None = None
     _told: str = ""
+    _missed: bool = False
 
     @property
     def job(self) -> str:
@@ -95,6 +96,9 @@ class LiveJob:
         """Reads job.toml where it is new or another, asks for its probes, and names the job when that can be done."""
         toml = self.job_toml or Path(self.path) / JOB_FILE
         stamp = _stamp(toml)
+        if stamp is None and self.job_toml and not self._missed:
+            self.notes.append(f"{shown(str(toml))}: is not there or can't be read; it is waited for")
+        self._missed = stamp is None
         if self._settings is None or (stamp is not None and stamp != self._stamp):
             settings = self._read(toml) if stamp is not None else Settings()
             if settings is None:

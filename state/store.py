@@ -144,7 +144,7 @@ class Book:
 def reading(folder: Path) -> Iterator[Book]:
     """The book of a folder, as it stands now, also while it is written. Raises StoreError."""
     if not folder.is_dir() or not any(entry.name.startswith(_WORDS) for entry in folder.iterdir()):
-        raise StoreError(folder, f"holds no store; `wedgewatch replay --store {folder} CAPTURE` begins one")
+        raise StoreError(folder, f"holds no store; `wedgewatch watch --store {folder} CAPTURE` begins one, or `replay`")
     aside = tempfile.mkdtemp(prefix="wedgewatch-")
     try:
         try:

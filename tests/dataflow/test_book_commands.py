@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from state.store import Store
+
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = ROOT / "tests" / "captures"
 
@@ -73,11 +75,20 @@ def test_a_job_that_is_not_known_is_told_with_near_names(store: Path) -> None:
     assert "/mira/rl-" in done.stderr.split("for instance:")[1]
 
 
+def test_a_store_without_a_verdict_is_told_to_have_none(tmp_path: Path) -> None:
+    Store(tmp_path / "s").close()
+    shown = wedgewatch("status", "--store", tmp_path / "s")
+    reported = wedgewatch("report", "/a", "--store", tmp_path / "s")
+    assert (shown.returncode, shown.stdout, reported.returncode) == (0, "", 2)
+    assert "no verdict was said yet" in shown.stderr
+    assert "no verdict was said yet" in reported.stderr
+
+
 def test_without_a_store_the_commands_say_what_begins_one(tmp_path: Path) -> None:
     for words in (("status",), ("report", "/a")):
         done = wedgewatch(*words, "--store", tmp_path / "none")
         assert done.returncode == 2
-        assert "wedgewatch replay --store" in done.stderr
+        assert "wedgewatch watch --store" in done.stderr
 
 
 def test_a_store_that_is_damaged_ends_the_replay_before_it_reads(tmp_path: Path) -> None:

@@ -103,6 +103,23 @@ def test_facts_that_come_or_change_later_are_declared_then(job: Job) -> None:
     assert [each.signal.facts.model for each in said(beats, "JobDeclared")] == [None, "Qwen3-8B", "Qwen3-80B"]
 
 
+@pytest.mark.parametrize("model", ["Qwen3-8B", "Qwen3-80B"])
+def test_facts_that_changed_while_nobody_watched_are_declared_at_the_restart_and_the_same_ones_are_not(
+    job: Job, model: str
+) -> None:
+    (job.path / "finelog.log").write_bytes(bars(0, 40))
+    toml(job.path / "job.toml", '[job]\nmodel = "Qwen3-8B"\n')
+    beats = job.poll(30)
+    kept = job.job.snapshot()
+    toml(job.path / "job.toml", f'[job]\nmodel = "{model}"\n')
+    job.names.clear()
+    job.job = job._job()
+    job.job.restore(kept)
+    beats += job.poll(30)
+    declared = [each.signal.facts.model for each in said(beats, "JobDeclared")]
+    assert declared == list(dict.fromkeys(["Qwen3-8B", model]))
+
+
 def test_a_job_toml_that_cannot_be_used_is_told_once_and_waited_for(job: Job) -> None:
     (job.path / "finelog.log").write_bytes(bars(0, 20))
     toml(job.path / "job.toml", "[job]\nidd = 7\n")
@@ -129,6 +146,17 @@ def test_probes_are_asked_for_until_the_folder_is_there(tmp_path: Path) -> None:
     job = Job(tmp_path / "run", tmp_path / "given.toml")
     job.poll(2 * SETTINGS_US // SECOND_US + 1)
     assert len(job.probing.folders) == 3
+
+
+def test_a_job_toml_that_was_named_and_is_not_there_is_told_once_and_waited_for(tmp_path: Path) -> None:
+    job = Job(tmp_path / "run", tmp_path / "given.toml")
+    job.poll(60)
+    missed = f"{tmp_path}/given.toml: is not there or can't be read; it is waited for"
+    assert (job.notes.count(missed), len(job.notes)) == (1, 2)
+    job.path.mkdir()
+    toml(tmp_path / "given.toml", '[job]\nid = "/kim/rl"\n')
+    (job.path / "finelog.log").write_bytes(bars(0, 20))
+    assert {beat.job for beat in job.poll(20)} == {"/kim/rl"}
 
 
 def test_a_second_capture_of_a_job_is_not_mixed_into_the_first_one(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_what_was_written_outlives_a_writer_that_is_killed(tmp_path: Path) -> No
 @pytest.mark.parametrize("folder", ["nothing", "empty"])
 def test_a_folder_without_a_store_is_named_with_what_begins_one(folder: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match=r"holds no store; `wedgewatch replay --store"), reading(tmp_path / folder):
+    with pytest.raises(StoreError, match=r"holds no store; `wedgewatch watch --store"), reading(tmp_path / folder):
         pass
 
 
