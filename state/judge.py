@@ -1,7 +1,8 @@
 """What to say, and when: records on change, at heartbeats, and once at the end.
 
 An ERROR is said once it has stood for a minute: between two stages evidence is often missing for a beat. A first one
-waits ten minutes, so that the first seconds of a stream don't say what is missing gate by gate.
+waits ten minutes, so that the first seconds of a stream don't say what is missing gate by gate; of a job that is over
+nothing more is to come.
 """
 
 from typing import Any, ClassVar
@@ -106,7 +107,8 @@ class Judge(msgspec.Struct):
 
     def _gate_changed(self, letter: str, come: Decided, case: Case, final: bool) -> bool:
         now, before = come.gist_of(letter), self.gates.get(letter)
-        ripe = self._ripe(letter, come.rulings[letter].status is Status.ERROR, before is None, case.now_us)
+        begins = before is None and come.over is None
+        ripe = self._ripe(letter, come.rulings[letter].status is Status.ERROR, begins, case.now_us)
         if before == now or not (ripe or final):
             return False
         if before is not None and before[0] != Status.NOT_APPLICABLE and letter != "A":
@@ -121,7 +123,8 @@ class Judge(msgspec.Struct):
             self.ended[letter] = condition if status == Status.PASS else f"{status} {condition}"
 
     def _verdict_changed(self, come: Decided, case: Case) -> bool:
-        ripe = self._ripe(VERDICT, come.decision is Decision.ERROR, self.verdict is None, case.now_us)
+        begins = self.verdict is None and come.over is None
+        ripe = self._ripe(VERDICT, come.decision is Decision.ERROR, begins, case.now_us)
         return ripe and self.verdict != come.gist
 
     def _ripe(self, what: str, error: bool, first: bool, now_us: int) -> bool:
