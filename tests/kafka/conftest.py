@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -13,13 +12,6 @@ from tests.kafka.artifacts import NoKafka, classpath, refused
 from tests.kafka.broker import Broker
 
 PARTITIONS = 3
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All run in one worker, which has the one broker."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("kafka"))
 
 
 @pytest.fixture(scope="session")
