@@ -19,7 +19,6 @@ import orjson
 
 from dataflow.appended import Appended
 from dataflow.beats import Run
-from extractors.record import Observation
 
 _NAME_BYTES = 120
 _OWED = 10_000
@@ -74,7 +73,7 @@ class Journal:
             while known and known[0].end < each.evidence.offset:
                 known.popleft()
             inside = known and known[0].begin <= each.evidence.offset
-            out.append(at(each, known[0].at_us) if inside else each)
+            out.append(each.moved(known[0].at_us) if inside else each)
         return out
 
     def of_replay(self, run: Run) -> Run:
@@ -155,10 +154,3 @@ def journal_of(folder: Path, job: str) -> Path:
     """The file of a job's journal in a folder of journals."""
     name = re.sub(r"[^\w.-]+", "-", job.strip("/")).encode()[:_NAME_BYTES].decode("utf-8", "ignore")
     return folder / f"{name}-{blake2b(job.encode('utf-8', 'replace'), digest_size=4).hexdigest()}.jsonl"
-
-
-def at(observation: Observation, at_us: int) -> Observation:
-    """The observation at another time of the stream."""
-    return Observation(
-        observation.signal, observation.evidence, at_us, observation.pattern, observation.origin, observation.repeated
-    )

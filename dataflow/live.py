@@ -133,7 +133,7 @@ class LiveFeed:
         rest = {
             "rescan": self._rescan.snapshot(),
             "dumps": self._dumps.read,
-            "trials": (self._trials.begun, self._trials.open, self._trials.told),
+            "trials": (self._trials.open, self._trials.told),
             "waiting": self._waiting.snapshot(),
             "cutter": self._cutter,
             "clocks": self._clocks.known,
@@ -146,7 +146,7 @@ class LiveFeed:
         """Goes on where a snapshot was made; declares facts that changed since. Raises whatever a broken one causes."""
         self._kept, rest, declared = pickle.loads(snapshot)
         self._rescan = Rescan(self.path, rest["rescan"])
-        self._trials.begun, self._trials.open, self._trials.told = rest["trials"]
+        self._trials.open, self._trials.told = rest["trials"]
         self._waiting.restore(rest["waiting"])
         self._cutter, self._dumps.read = rest["cutter"], rest["dumps"]
         self._clocks = NodeClocks(rest["clocks"])
@@ -167,9 +167,8 @@ class LiveFeed:
             self.notes.append(f"{relative}: {why}")
             if relative != shown(self.path):
                 self._told(SourceFailed(home_of_failure(relative), why), "source_failed", relative)
-        for archive in found.archives:
-            self._waiting.whole(archive.relative, self._trials.archive(archive, now_us))
-        trials = {trial.relative: self._trials.seen(trial, now_us) for trial in found.trials}
+        trials = {archive.relative: self._trials.archive(archive, now_us) for archive in found.archives}
+        trials |= {trial.relative: self._trials.seen(trial, now_us) for trial in found.trials}
         for beginning in self._trials.beginnings(trials):
             self._waiting.begin(beginning)
         for name, run in trials.items():

@@ -9,7 +9,6 @@ from dataflow.beats import Run
 from dataflow.blocks import LINE_BYTES, LineCut
 from dataflow.capture import Source
 from dataflow.identity import Mark
-from dataflow.journal import at
 from dataflow.log_reading import LogReading, observed, source_seen
 from dataflow.outcome import told
 from dataflow.poll_files import RECORD_BYTES
@@ -197,7 +196,7 @@ class LiveSource:
 
 def _of_now(observation: Observation, now_us: int) -> Observation:
     evidence = msgspec.structs.replace(observation.evidence, at_us=now_us)
-    return at(msgspec.structs.replace(observation, evidence=evidence), now_us)
+    return msgspec.structs.replace(observation, evidence=evidence, at_us=now_us)
 
 
 def order_of(kind: SourceKind, relative: str) -> tuple[int, str]:

@@ -6,24 +6,21 @@ from collections.abc import Iterator
 from dataflow.beats import Run
 from dataflow.capture import Source, TrialTar
 from dataflow.flights import flight_observations
-from dataflow.journal import at
 from dataflow.log_reading import observed, source_seen
 from dataflow.opened import READ_BYTES
 from dataflow.trial_files import Trouble, job_result, one_trial
 from dataflow.trial_watch import TrialSeen
 from dataflow.trials import read_one, trial_observations
 from extractors.harbor_trials import TrialEnded, TrialStarted
-from extractors.record import Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
+from extractors.record import Observation, SourceEnded, SourceFailed, SourceKind
 
 
 class LiveTrials:
-    """Reads what a look found; notes gets what the user should hear. begun are the folders and archives of which
-    something was told, open the trials that are known to have begun; told are the starts and ends of trials in
-    archives, which are read again when they were written again."""
+    """Reads what a look found; notes gets what the user should hear. open are the trials that are known to have
+    begun; told are the starts and ends of trials in archives, which are read again when they were written again."""
 
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
-        self.begun: set[str] = set()
         self.open: set[str] = set()
         self.told: dict[str, set[tuple[str, str]]] = {}
 
@@ -45,7 +42,7 @@ class LiveTrials:
         return self._of_the_end(found, run) if found.ended else self._of_the_start(found, run)
 
     def beginnings(self, runs: dict[str, Run]) -> list[Observation]:
-        """That the folders are there in which these trials lie, each at the first that its trials say."""
+        """That the folders and archives are there in which these trials lie, each at the first that its trials say."""
         first: dict[str, int] = {}
         for name, run in runs.items():
             folder = name.split("/", 1)[0]
@@ -63,7 +60,7 @@ class LiveTrials:
             return run
         self.open.discard(found.relative)
         ended_us = max((each.at_us for each in run), default=0)
-        return [at(each, ended_us) if type(each.signal) is TrialStarted else each for each in run]
+        return [each.moved(ended_us) if type(each.signal) is TrialStarted else each for each in run]
 
     def archive(self, archive: TrialTar, now_us: int) -> Run:
         """What an archive says that was not told before."""
@@ -78,13 +75,7 @@ class LiveTrials:
                     continue
                 told.add(key)
             run.append(each)
-        return self._with_beginning(archive.relative, run)
-
-    def _with_beginning(self, name: str, run: Run) -> Run:
-        if not run or name in self.begun or isinstance(run[0].signal, SourceSeen):
-            return run
-        self.begun.add(name)
-        return [source_seen(SourceKind.TRIAL, name, run[0].at_us), *run]
+        return run
 
 
 class LiveDumps:

@@ -113,19 +113,13 @@ class Merge:
         if kind not in ACTOR_KINDS or not self.polled:
             self.end_us = max(self.end_us, newest_us)
         elif not self._running and newest_us > self.end_us:
-            return [_at(each, self.end_us) if each.at_us > self.end_us else each for each in run]
+            return [each.moved(self.end_us) if each.at_us > self.end_us else each for each in run]
         return run
 
     def endings(self, at_us: int) -> Run:
         """The ends of the streams that were used up, told at a time."""
-        return [_at(each, at_us) for each in sorted(self.ended, key=lambda each: each.evidence.source)]
+        return [each.moved(at_us) for each in sorted(self.ended, key=lambda each: each.evidence.source)]
 
 
 def _at_us(observation: Observation) -> int:
     return observation.at_us
-
-
-def _at(observation: Observation, at_us: int) -> Observation:
-    return Observation(
-        observation.signal, observation.evidence, at_us, observation.pattern, observation.origin, observation.repeated
-    )

@@ -51,7 +51,7 @@ class Probing:
     def holds(self, job: str, now_us: int) -> int | None:
         """The time up to which nothing more of a job's polls and syncs is to be expected; None where none run."""
         settings = self._asked.get(job)
-        if settings is None or not (settings.probes or settings.sync):
+        if settings is None:
             return None
         limits = []
         began_us = self._pool.began_us(job)

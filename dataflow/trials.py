@@ -74,7 +74,7 @@ def read_one(trial: TrialFiles, now_us: int) -> list[Observation]:
 
 
 def _timed(gathered: list[tuple[int | None, Observation]], else_us: int) -> list[Observation]:
-    return sorted((_at(each, else_us if at_us is None else at_us) for at_us, each in gathered), key=_order)
+    return sorted((each.moved(else_us if at_us is None else at_us) for at_us, each in gathered), key=_order)
 
 
 def _read(trial: TrialFiles) -> list[tuple[int | None, Observation]]:
@@ -109,10 +109,6 @@ def _observed(trial: TrialFiles, reading: TrialReading) -> Observation:
     return Observation(
         reading.signal, Evidence(name, source, reading.line, reading.offset, own_us, reading.quote), 0, name
     )
-
-
-def _at(observation: Observation, at_us: int) -> Observation:
-    return Observation(observation.signal, observation.evidence, at_us, observation.pattern)
 
 
 def _order(observation: Observation) -> tuple[int, str, int]:

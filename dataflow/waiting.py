@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from dataflow.beats import Run
-from dataflow.journal import Journal, at
+from dataflow.journal import Journal
 from extractors.record import Observation, SourceFailed, SourceResumed
 
 AHEAD_US = 60_000_000
@@ -41,7 +41,7 @@ class Waiting:
             for moved, to_us in ((late, first_us), (ahead, max(first_us, last_us))):
                 if moved:
                     self._journal.keep(name, generation, moved, to_us)
-            run = [at(each, min(max(each.at_us, first_us), max(first_us, last_us))) for each in run]
+            run = [each.moved(min(max(each.at_us, first_us), max(first_us, last_us))) for each in run]
         self.hold(name, run)
 
     def whole(self, name: str, run: Run) -> None:
@@ -51,7 +51,7 @@ class Waiting:
         for each in kept:
             if self.begun and (each.at_us < first_us or each.evidence.at_us is None):
                 self._journal.keep(each.evidence.source, 0, [each], max(first_us, each.at_us))
-        self.hold(name, sorted((at(each, max(each.at_us, first_us)) for each in kept), key=attrgetter("at_us")))
+        self.hold(name, sorted((each.moved(max(each.at_us, first_us)) for each in kept), key=attrgetter("at_us")))
 
     def begin(self, beginning: Observation) -> None:
         """Takes in that a folder of trials is there, once. Trials are not found in order of time: an earlier beginning
@@ -59,7 +59,7 @@ class Waiting:
         name = beginning.evidence.source
         held = self._held.get(name)
         if held is not None and beginning.at_us < held[0].at_us:
-            held[0] = at(beginning, max(beginning.at_us, self.released_us + 1))
+            held[0] = beginning.moved(max(beginning.at_us, self.released_us + 1))
         elif name not in self._begun:
             self._begun.add(name)
             self.whole(name, [beginning])
@@ -98,7 +98,7 @@ class Waiting:
         if first_us is None or first_us > upto_us:
             return False
         for held in self._held.values():
-            held[:] = [at(each, first_us) if _is_of_now(each) else each for each in held]
+            held[:] = [each.moved(first_us) if _is_of_now(each) else each for each in held]
             held.sort(key=attrgetter("at_us"))
         return True
 

@@ -39,7 +39,7 @@ class Ordering:
                 at_us = self._odd(found, number, newest)
             self._newest_us = at_us
             if at_us != observation.at_us:
-                found[number] = _at(observation, at_us)
+                found[number] = observation.moved(at_us)
         return found
 
     def _runs_well(self, times: list[int]) -> bool:
@@ -81,9 +81,3 @@ class Ordering:
 def runs_ahead(at_us: int, following: list[int]) -> bool:
     """Whether a clock that jumped forward was wrong to: most of what follows it is earlier again by over an hour."""
     return sum(1 if later < at_us - HOUR_US else -1 for later in following) > 0
-
-
-def _at(observation: Observation, at_us: int) -> Observation:
-    return Observation(
-        observation.signal, observation.evidence, at_us, observation.pattern, observation.origin, observation.repeated
-    )

@@ -98,6 +98,10 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     origin: Origin = NOWHERE
     repeated: int = 1
 
+    def moved(self, at_us: int) -> "Observation":
+        """The same at another time of the stream."""
+        return Observation(self.signal, self.evidence, at_us, self.pattern, self.origin, self.repeated)
+
 
 class Tick(msgspec.Struct, frozen=True):
     """The clock, as a member of the stream. final marks the end of a replay."""

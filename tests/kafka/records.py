@@ -3,12 +3,10 @@
 from typing import Any
 
 from state.report import identified
+from tests.dataflow import said_records
+from tests.dataflow.said_records import stamp
 
 Record = dict[str, Any]
-
-
-def stamp(second: int) -> str:
-    return f"2026-07-20T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000Z"
 
 
 def gate(job: str, second: int, letter: str = "A", condition: str = "ALIVE") -> Record:
@@ -17,32 +15,11 @@ def gate(job: str, second: int, letter: str = "A", condition: str = "ALIVE") -> 
 
 
 def verdict(job: str, second: int, says: str = "NO-KILL", reason: str = "it steps") -> Record:
-    head = {"schema": "wedgewatch/1", "kind": "verdict", "job": job, "at": stamp(second)}
     a = _ruling("A", "FAIL" if says == "KILL" else "PASS", "WEDGED" if says == "KILL" else "ALIVE")
-    return identified(
-        {
-            **head,
-            "captured": "captures/demo",
-            "cluster": None,
-            "model": None,
-            "geometry": None,
-            "stage": "generation",
-            "step": {"done": 1, "of": 8},
-            "verdict": says,
-            "confidence": "high",
-            "terminal": False,
-            "final": False,
-            "restarts": {"burned": 0, "max": 1, "remaining": 1, "pattern": "none", "fingerprint": None, "evidence": []},
-            "gates": {"A": a},
-            "cause": None,
-            "reasoning": reason,
-            "next_steps": ["Keep it."],
-            "flip_signal": None,
-            "duty_cycle": None,
-            "slots": None,
-            "coverage": None,
-        }
-    )
+    facts = dict.fromkeys(("cluster", "model", "geometry", "slots", "coverage"))
+    bare = said_records.verdict(job, second, says=says, reason=reason)
+    del bare["id"]
+    return identified({**bare, **facts, "gates": {"A": a}})
 
 
 def _ruling(letter: str, status: str, condition: str) -> Record:
