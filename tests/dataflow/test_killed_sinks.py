@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from state.report import encode
 from tests.dataflow.said_records import gate, verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,17 +50,20 @@ def stream() -> list[dict]:
     return records
 
 
-def go(folder: Path, after: float | None) -> int:
-    """Runs the writer, and kills it so many seconds after its first record; its exit code."""
+def go(folder: Path, grown: int | None) -> int:
+    """Runs the writer, and kills it when its file has grown by so many bytes, however fast the machine is; its exit
+    code."""
+    out = folder / "out"
+    before = out.stat().st_size if out.exists() else 0
     with (folder / "stdout").open("ab") as stdout:
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(folder)], cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, text=True
         )
     assert writer.stderr is not None
     assert writer.stderr.readline() == "begun\n"
-    try:
-        writer.wait(after)
-    except subprocess.TimeoutExpired:
+    while grown is not None and writer.poll() is None and out.stat().st_size - before < grown:
+        pass
+    if grown is not None:
         writer.kill()
     assert writer.communicate()[1] == ""
     return writer.returncode
@@ -68,7 +72,8 @@ def go(folder: Path, after: float | None) -> int:
 def test_whatever_is_killed_when_each_record_stands_once(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     chance = random.Random(5)
-    killed = sum(go(tmp_path, chance.uniform(0.01, 0.2)) == -9 for _ in range(5))
+    whole = sum(len(encode(record)) + 1 for record in stream())
+    killed = sum(go(tmp_path, chance.randrange(1, whole // 8)) == -9 for _ in range(5))
     assert killed >= 2
     assert go(tmp_path, None) == 0
     wanted = [record["id"] for record in stream()]
