@@ -29,6 +29,20 @@ class Appended:
             error.filename = error.filename or str(self.path)
             raise
 
+    def end_line(self) -> None:
+        """Ends a last line that was cut off amid a write, so that it spoils none but itself. What can't be read back, a
+        pipe or a file of other people's, is left as it is. Raises OSError where the end can't be written."""
+        end = self._end()
+        if not end:
+            return
+        try:
+            with open(f"/dev/fd/{self.fd}", "rb") as written:
+                last = os.pread(written.fileno(), 1, end - 1)
+        except OSError:
+            return
+        if last != b"\n":
+            self.append(b"\n")
+
     def close(self) -> None:
         """Lets go. Raises OSError where the file system tells only now what it couldn't write."""
         fd, self.fd = self.fd, -1

@@ -63,7 +63,9 @@ def outputs_of(
 
             shown.append(stack.enter_context(LiveView(sys.stdout, lags)))
         else:
-            stream = Pages(Appended(Path(STDOUT), fd=1))
+            stdout = Appended(Path(STDOUT), fd=1)
+            stdout.end_line()
+            stream = Pages(stdout)
             plain: Sink = TextReports(stream) if layout == "text" else JsonLines(stream)
             sinks.append((STDOUT, Told(plain, state.told / "stdout")))
         yield Outputs([Patient(name, sink, tell, state) for name, sink in sinks], shown, mended)
@@ -74,6 +76,7 @@ def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str]
     if layout == "text":
         file = Appended(out)
         stack.callback(file.close)
+        file.end_line()
         return Told(TextReports(Pages(file)), state.told / "out")
     lines = ResumedLines(out, jobs)
     stack.callback(lines.close)

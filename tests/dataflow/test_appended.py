@@ -105,3 +105,17 @@ def test_pages_are_appended_whole_at_each_flush(tmp_path: Path) -> None:
     pages.flush()
     assert (tmp_path / "out").read_text() == "aü\\ud800\n"
     assert not pages.isatty()
+
+
+@pytest.mark.parametrize("mode", [os.O_WRONLY, os.O_RDWR])
+def test_half_a_line_of_a_killed_process_spoils_none_but_itself(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "out").write_bytes(b"1\nhal")
+    for _ in range(2):
+        fd = os.open(tmp_path / "out", mode | os.O_APPEND)
+        file = Appended(Path("standard output"), fd=fd)
+        file.end_line()
+        file.append(b"2\n")
+        os.close(fd)
+    assert (tmp_path / "out").read_bytes() == b"1\nhal\n2\n2\n"
+    Appended(tmp_path / "new").end_line()
+    assert (tmp_path / "new").read_bytes() == b""

@@ -26,7 +26,9 @@ folder = Path(sys.argv[1])
 with held(folder, "v1") as state:
     def patient(name, sink):
         return Patient(name, sink, sys.exit, state)
-    stdout = Told(JsonLines(Pages(Appended(Path("standard output"), fd=1))), state.told / "stdout")
+    descriptor = Appended(Path("standard output"), fd=1)
+    descriptor.end_line()
+    stdout = Told(JsonLines(Pages(descriptor)), state.told / "stdout")
     lines = ResumedLines(folder / "out", {"/a", "/b"})
     every = Every(
         patient("out", lines),
@@ -78,7 +80,9 @@ def test_whatever_is_killed_when_each_record_stands_once(tmp_path: Path) -> None
     assert go(tmp_path, None) == 0
     wanted = [record["id"] for record in stream()]
     assert [json.loads(line)["id"] for line in (tmp_path / "out").read_bytes().splitlines()] == wanted
-    told = [json.loads(line)["id"] for line in (tmp_path / "stdout").read_bytes().splitlines()]
+    lines = (tmp_path / "stdout").read_bytes().splitlines()
+    told = [json.loads(line)["id"] for line in lines if line.endswith(b'"}')]
+    assert len(lines) - len(told) <= killed, "a kill tears one line at most"
     assert list(dict.fromkeys(told)) == wanted
     assert len(told) <= len(wanted) + killed
     headings = [
