@@ -25,7 +25,7 @@ MERGED_BYTES = 67_108_864
 LINE_BYTES = 1_048_576
 
 
-class LineCut(msgspec.Struct, frozen=True):
+class LineCut(msgspec.Struct, frozen=True, tag=True):
     """A line of which only the first 1 MiB is in a block. size is its true length without the newline, in bytes."""
 
     source: str

@@ -69,19 +69,19 @@ def unwrapped(value: bytes) -> Record | Poison:
     try:
         event = orjson.loads(value)
     except ValueError as error:
-        return _poison(value, f"no JSON ({error})")
+        return poison(value, f"no JSON ({error})")
     if not isinstance(event, dict):
-        return _poison(value, "no JSON object")
+        return poison(value, "no JSON object")
     if "specversion" not in event:
-        return _poison(value, "no CloudEvents envelope (it has no specversion)")
+        return poison(value, "no CloudEvents envelope (it has no specversion)")
     record = event.get("data")
     if why := _foreign(event, record):
-        return _poison(value, why)
+        return poison(value, why)
     assert isinstance(record, dict)
     try:
         RECORDS[record["kind"]].model_validate(record)
     except ValidationError as error:
-        return _poison(value, f"no {record['kind']} record: {_told(error)}")
+        return poison(value, f"no {record['kind']} record: {_told(error)}")
     return record
 
 
@@ -102,7 +102,7 @@ def _foreign(event: Record, record: object) -> str:
     kind = str(event.get("type")).removeprefix(_TYPE)
     if not isinstance(record, dict):
         return "no record in its envelope (data is no object)"
-    if why := _of_another_version(record.get("schema")):
+    if why := of_another_version(record.get("schema")):
         return why
     if kind not in RECORDS:
         return f"an event of unknown type {event.get('type')!r}"
@@ -113,7 +113,8 @@ def _foreign(event: Record, record: object) -> str:
     return ""
 
 
-def _of_another_version(schema: object) -> str:
+def of_another_version(schema: object) -> str:
+    """Why what says this schema can't be read here; "" where it can."""
     if schema == SCHEMA:
         return ""
     found = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
@@ -127,7 +128,8 @@ def _told(error: ValidationError) -> str:
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg'][:1].lower()}{first['msg'][1:]}"
 
 
-def _poison(value: bytes, why: str) -> Poison:
+def poison(value: bytes, why: str) -> Poison:
+    """A value that can't be used, quoted as far as it is fit for a terminal."""
     text = value[: 4 * QUOTED].decode("utf-8", "replace")
     quote = without_controls(masked(text.replace("\n", "\\n")))
     return Poison(

@@ -3,7 +3,7 @@ an AsyncAPI document of the three topics. `python -m dataflow.schemas` writes do
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import orjson
@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from dataflow.envelope import CONTENT_TYPE, CloudEvent
 from dataflow.kafka import Topic
 from dataflow.kafka_settings import DEFAULT_PREFIX
+from dataflow.wire import POLLS_SOURCE
 from extractors.polls import PollRecord
 from state.records import RECORDS
 from state.report import SCHEMA
@@ -25,14 +26,40 @@ _SCHEMAS = "#/components/schemas/"
 _KEY = {"type": "string", "description": "The job. A message's partition is crc32(job) modulo the topic's partitions."}
 
 
+_NUMBER = r"^\d+$"
+
+
 class BlockHeaders(BaseModel):
     """The headers of a block of lines, as text."""
 
+    kind: Literal["block", "part", "word"] = Field(
+        default="block",
+        description="block: whole lines; part: raw bytes of a file that is read as a whole; word: JSON about the "
+        "capture, without source, offset and line",
+    )
     source: str = Field(description="the file, relative to the capture")
-    offset: str = Field(pattern=r"^\d+$", description="byte offset of the block in the uncompressed file")
-    line: str = Field(pattern=r"^\d+$", description="number of the block's first line, from 1")
+    offset: str = Field(pattern=_NUMBER, description="byte offset of the block in the uncompressed file")
+    line: str = Field(pattern=_NUMBER, description="number of the block's first line, from 1")
     host: str = Field(description="the host that shipped it")
-    encoding: str = Field(description="of the body")
+    encoding: Literal["identity", "zstd"] = Field(default="identity", description="of the body")
+    generation: str = Field(default="0", pattern=_NUMBER, description="how often the file was replaced by another")
+    size: str | None = Field(default=None, pattern=_NUMBER, description="of a part: bytes of the whole file")
+    mtime_ns: str | None = Field(default=None, pattern=_NUMBER, description="of a part: when the file was written")
+    session: str = Field(default="", description="names one reading of a capture by one shipper")
+    wire_schema: str = Field(default=SCHEMA, alias="schema", description="what the message is written by")
+
+
+class PollHeaders(BaseModel):
+    """The headers of a poll, as text. All may be absent."""
+
+    source: str = Field(default=POLLS_SOURCE, description="the file, relative to the capture")
+    offset: str | None = Field(default=None, pattern=_NUMBER, description="byte offset of the record in its file")
+    line: str | None = Field(default=None, pattern=_NUMBER, description="number of its line, from 1")
+    host: str = Field(default="", description="the host that shipped it")
+    encoding: Literal["identity", "zstd"] = Field(default="identity", description="of the body")
+    generation: str = Field(default="0", pattern=_NUMBER, description="how often the file was replaced by another")
+    session: str = Field(default="", description="names one reading of a capture by one shipper")
+    wire_schema: str = Field(default=SCHEMA, alias="schema", description="what the message is written by")
 
 
 def documents() -> dict[str, Document]:
@@ -95,7 +122,7 @@ def _operation(action: str, topic: Topic, summary: str) -> Document:
 def _messages() -> Document:
     return {
         str(Topic.LINES): {
-            "summary": "A block of whole lines of one file.",
+            "summary": "A block of whole lines of one file; also raw bytes of a file, or a word about the capture.",
             "contentType": "application/octet-stream",
             "headers": {"$ref": f"{_SCHEMAS}BlockHeaders"},
             "payload": {"type": "string", "format": "binary", "description": "the bytes as they stand in the file"},
@@ -104,6 +131,7 @@ def _messages() -> Document:
         str(Topic.POLLS): {
             "summary": "One attempt of a probe, failures included.",
             "contentType": "application/json",
+            "headers": {"$ref": f"{_SCHEMAS}PollHeaders"},
             "payload": {"$ref": f"{_SCHEMAS}PollRecord"},
             "bindings": {"kafka": {"key": _KEY}},
         },
@@ -120,7 +148,7 @@ def _components() -> Document:
     """Every schema that a message refers to, beside the others."""
     _, polls = msgspec.json.schema_components([PollRecord], ref_template=_SCHEMAS + "{name}")
     found = dict(polls)
-    for model in (CloudEvent, BlockHeaders):
+    for model in (CloudEvent, BlockHeaders, PollHeaders):
         schema = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS + "{model}")
         found |= schema.pop("$defs", {})
         found[model.__name__] = schema

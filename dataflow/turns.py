@@ -16,7 +16,7 @@ class How(StrEnum):
     REFILLED = "it was truncated and refilled beyond its old size"
 
 
-class Rotated(msgspec.Struct, frozen=True):
+class Rotated(msgspec.Struct, frozen=True, tag=True):
     """Another content stands under the same name and is read from its beginning as this generation.
 
     offset and line are how far the one before it was read; unread how many more bytes of it had been seen on the disk
@@ -40,7 +40,7 @@ class Trouble(StrEnum):
     SHORTER = "shorter"
 
 
-class TailFailed(msgspec.Struct, frozen=True):
+class TailFailed(msgspec.Struct, frozen=True, tag=True):
     """A file cannot be read further now; told once, and again only where the trouble changes. offset is how far it was
     read. A shorter one is a copy that lacks bytes which were read already: nothing of it is read twice."""
 
@@ -51,12 +51,32 @@ class TailFailed(msgspec.Struct, frozen=True):
     offset: int
 
 
-class TailResumed(msgspec.Struct, frozen=True):
+class TailResumed(msgspec.Struct, frozen=True, tag=True):
     """After a TailFailed the file is read on from this offset. A Rotated follows where it is not the same file."""
 
     source: str
     generation: int
     offset: int
+
+
+class Continued(msgspec.Struct, frozen=True, tag=True):
+    """What is read under a name as this generation goes on what was read under another name (a log was rotated). Comes
+    before the first byte of it, and only where blocks are read far from the disk."""
+
+    source: str
+    from_source: str
+    from_generation: int
+    generation: int
+
+
+class Held(msgspec.Struct, frozen=True, tag=True):
+    """The newest bytes of a line that has no newline yet (a bar that is redrawn for hours). offset and line are where
+    the line begins; it will come again, whole, when it ends."""
+
+    source: str
+    offset: int
+    line: int
+    data: bytes
 
 
 Piece = Block | LineCut | Rotated | TailFailed | TailResumed
