@@ -59,4 +59,14 @@ class TailResumed(msgspec.Struct, frozen=True):
     offset: int
 
 
+class Held(msgspec.Struct, frozen=True):
+    """The newest bytes of a line that has no newline yet: a bar that is redrawn in place for hours. offset and line are
+    where it begins; it will be read again, whole, when it ends."""
+
+    source: str
+    offset: int
+    line: int
+    data: bytes
+
+
 Piece = Block | LineCut | Rotated | TailFailed | TailResumed
