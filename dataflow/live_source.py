@@ -1,6 +1,7 @@
 """One file of a live job: its tail, and what reads the blocks that it gives."""
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,18 +16,14 @@ from dataflow.poll_files import RECORD_BYTES
 from dataflow.polls import PollReadings
 from dataflow.reads import unpacked_name
 from dataflow.rounds import AnyTail
-from dataflow.tail import Tail
 from dataflow.tailing import tail_of
-from dataflow.turns import Piece, Rotated, TailFailed, Trouble
+from dataflow.turns import Held, Piece, Rotated, TailFailed, Trouble
 from extractors.extract import Skew
 from extractors.record import Block, Observation, SourceFailed, SourceKind, SourceResumed
 from extractors.trainer import BufferProgress, EvaluationProgress, PolicyProgress, StepProgress
 
 BARS = frozenset({BufferProgress, StepProgress, PolicyProgress, EvaluationProgress})
 """Signals of bars that are redrawn in place."""
-ENDLESS = 3
-"""Looks at a line that still had no end before it is looked into."""
-UNPEEKED = frozenset({SourceKind.POLL, SourceKind.FLIGHT, SourceKind.TRIAL})
 _ORDER = tuple(SourceKind)
 
 
@@ -45,6 +42,7 @@ class LiveSource:
         notes: list[str],
         block_bytes: int,
         mark: Mark | None = None,
+        tail_of: Callable[..., AnyTail] = tail_of,
     ) -> None:
         self.source = source
         self.trouble = ""
@@ -54,7 +52,7 @@ class LiveSource:
         self._begun = self._stumbled = False
         self._reading = self._new_reading()
         self._asleep: bytes | None = None
-        self._peeked = (-1, 0, 0)
+        self._tail_of = tail_of
         self.tail: AnyTail = self._tail(mark, block_bytes)
 
     @property
@@ -86,20 +84,11 @@ class LiveSource:
                 generation = piece.generation
         return out
 
-    def peek(self, now_us: int) -> Run:
-        """What a bar says that is redrawn in one line without end: a tqdm prints no newline for hours. It has no time
-        of its own, so it is of now. The line will be read again, whole, when it ends. To be asked every few seconds:
-        only a line that was looked at several times before has no end."""
-        mark, before = self.tail.mark, self._peeked
-        if mark.size <= mark.offset or not isinstance(self.tail, Tail) or self.source.kind in UNPEEKED:
-            return []
-        looks = before[1] + 1 if before[0] == mark.offset else 0
-        self._peeked = (mark.offset, looks, mark.size)
-        if looks < ENDLESS or mark.size == before[2] or b"\r" not in (held := self.tail.held()):
-            return []
+    def held(self, held: Held, now_us: int) -> Run:
+        """What a bar says that is redrawn in one line without end. It has no time of its own, so it is of now."""
         reading = pickle.loads(self._asleep or pickle.dumps(self._reading, pickle.HIGHEST_PROTOCOL))
         try:
-            found = reading.reader.read(Block(self.source.relative, mark.offset, mark.line, held.rstrip(b"\r") + b"\n"))
+            found = reading.reader.read(Block(held.source, held.offset, held.line, held.data))
         except Exception:
             return []
         return [_of_now(each, now_us) for each in found if type(each.signal) in BARS]
@@ -121,7 +110,7 @@ class LiveSource:
 
     def _tail(self, mark: Mark | None, block_bytes: int) -> AnyTail:
         longest = RECORD_BYTES if self.source.kind is SourceKind.POLL else LINE_BYTES
-        return tail_of(self.source, mark, block_bytes, longest)
+        return self._tail_of(self.source, mark, block_bytes, longest)
 
     def _new_reading(self) -> LogReading | PollReadings | None:
         if self.source.kind is SourceKind.POLL:

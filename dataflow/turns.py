@@ -70,8 +70,8 @@ class Continued(msgspec.Struct, frozen=True, tag=True):
 
 
 class Held(msgspec.Struct, frozen=True, tag=True):
-    """The newest bytes of a line that has no newline yet (a bar that is redrawn for hours). offset and line are where
-    the line begins; it will come again, whole, when it ends."""
+    """The newest bytes of a line that has no newline yet: a bar that is redrawn in place for hours. offset and line are
+    where it begins; it will be read again, whole, when it ends."""
 
     source: str
     offset: int
