@@ -19,12 +19,13 @@ from extractors.record import SourceKind
 class Begun(msgspec.Struct, frozen=True, tag=True):
     """The first word of a session, said again when job.toml changes and every ten minutes. captured is the path as it
     was given, bare that it is one log file; job_toml the text of what the launcher knew; recorded that all of it is
-    there and Ended will come."""
+    there and Ended will come; lateness_us within what time a live one's quiet files are read."""
 
     captured: str
     job_toml: str | None
     recorded: bool
     bare: bool = False
+    lateness_us: int = 0
 
 
 class Listed(msgspec.Struct, frozen=True, tag=True):
