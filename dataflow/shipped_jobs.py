@@ -4,6 +4,7 @@ A snapshot holds the places in the partitions and the jobs as they stood there, 
 or a repeat.
 """
 
+import errno
 import time
 from collections import deque
 from collections.abc import Callable
@@ -30,6 +31,8 @@ RETRY_SECONDS = 1.0
 """From a full disk to the next try."""
 MOST_BEATS = 64
 """Of a replay at once, while other jobs wait."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 Owns = Callable[[int, int], bool]
 Snapshot = tuple[tuple[Position, ...], dict[str, Any]]
@@ -153,9 +156,12 @@ class ShippedJobs:
                 self._changed.add(job.job)
             self._full_at = float("-inf")
         except OSError as error:
-            self._full_at = self._monotonic()
-            self._say(f"{error.filename or self._spool}: cannot be written: {error.strerror}; it is tried again")
-            return False
+            place = f"{error.filename or self._spool}: cannot be written: {error.strerror}"
+            if error.errno in _FULL:
+                self._full_at = self._monotonic()
+                self._say(f"{place}; it is tried again")
+                return False
+            self._tell(f"{job.job}: {place}; it is passed over")
         except Exception as error:
             self._broken.add(job.job)
             self._snapshots.pop(job.job, None)
