@@ -42,6 +42,14 @@ class Naming:
             self.settings, self._stamp = settings, stamp
         return True
 
+    @property
+    def text(self) -> str | None:
+        """What job.toml says, as text; None where it isn't there, or is none."""
+        try:
+            return self.job_toml.read_bytes().decode() if self._stamp is not None else None
+        except (OSError, ValueError):
+            return None
+
     def name(self, now_us: int) -> str:
         """The job's name, "" while it can't be known."""
         if self.settings is not None and self.settings.facts.id:

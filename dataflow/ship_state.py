@@ -126,5 +126,8 @@ class Places:
 
     def _place(self, path: str) -> Path:
         real = os.path.realpath(path)
-        name = "".join(each if each.isalnum() or each in "-_" else "_" for each in shown(os.path.basename(real)))
+        name = "".join(
+            each if each.isascii() and (each.isalnum() or each in "-_") else "_"
+            for each in shown(os.path.basename(real))
+        )
         return self._folder / f"{name[:80]}-{blake2b(os.fsencode(real), digest_size=8).hexdigest()}"
