@@ -41,6 +41,7 @@ def _option(says: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 store_option = _option("The store that a watch, or a replay with `--store`, writes.")
 watched_store_option = _option("Keep there what is said of each job, and how far the logs were read.")
+shipped_store_option = _option("Keep there, in its folder `ship`, how far the captures were shipped.")
 format_option = click.option(
     "--format",
     "layout",

@@ -19,6 +19,7 @@ from dataflow.opening import (
     stored,
     tell_of_no_job,
 )
+from dataflow.ship_command import ship
 from dataflow.watch_command import watch
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ def _explain(records: Iterable[dict[str, Any]], layout: str | None, out: Path | 
 main.add_command(watch)
 main.add_command(status)
 main.add_command(report)
+main.add_command(ship)
 main.add_command(topics)
 main.add_command(consume)
 

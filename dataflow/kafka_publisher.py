@@ -8,6 +8,7 @@ twice, never not at all.
 
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -92,10 +93,17 @@ class _Kept:
 
 
 class Publisher:
-    """Sends messages to the partition of their job. It is used by one thread at a time, and connects by itself."""
+    """Sends messages to the partition of their job. It is used by one thread at a time, and connects by itself. instead
+    gives what is sent in the place of a message that is too large, so that it is not refused."""
 
-    def __init__(self, brokers: Brokers, linger: float = LINGER_SECONDS) -> None:
+    def __init__(
+        self,
+        brokers: Brokers,
+        linger: float = LINGER_SECONDS,
+        instead: Callable[[Outgoing], Sequence[Outgoing]] = lambda _: (),
+    ) -> None:
         self.pending_bytes = 0
+        self._instead = instead
         self._brokers = brokers
         self._linger_ms = int(1000 * linger)
         self._producer: KafkaProducer | None = None
@@ -120,6 +128,10 @@ class Publisher:
     def send(self, message: Outgoing) -> None:
         """Takes a message, whose fate `settle` tells. Waits for nothing and raises nothing."""
         kept = _Kept(message)
+        if kept.size + AROUND_BYTES > MOST_BYTES and (smaller := self._instead(message)):
+            for each in smaller:
+                self.send(each)
+            return
         self._kept.append(kept)
         self.pending_bytes += kept.size
         self._unsent += 1
@@ -213,8 +225,15 @@ class Publisher:
         return None if too_large else broker_error(self._brokers, error, time.monotonic())
 
     def _refuse(self, settled: Settled) -> None:
+        """Takes the oldest message out; what is sent in its place comes before all others. None of them is under way
+        then: the brokers take nothing that follows on what they refused."""
         size = self._kept[0].size
-        settled.refused.append(Refused(self._taken(), f"a message of {size} bytes is more than the brokers take"))
+        refused = self._taken()
+        smaller = [_Kept(each) for each in self._instead(refused)]
+        if not smaller:
+            settled.refused.append(Refused(refused, f"a message of {size} bytes is more than the brokers take"))
+        self._kept.extendleft(reversed(smaller))
+        self.pending_bytes += sum(each.size for each in smaller)
 
     def _taken(self) -> Outgoing:
         kept = self._kept.popleft()

@@ -12,8 +12,6 @@ Recovery is a cache and the logs are the truth: what can't be used is moved asid
 start, and the sinks drop what they have. Nothing is lost by it but time.
 """
 
-import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -23,15 +21,15 @@ from pathlib import Path
 from threading import Lock
 
 from dataflow.recovery import begin, damage
+from dataflow.state_lock import StateError, locked, telling
+
+__all__ = ["QUARANTINES", "StateError", "StateFolder", "held"]
 
 QUARANTINES = 3
 """How many are kept; older ones are removed when one is added."""
 
+_WATCH = "watch"
 _AGAIN = "the logs are read again from the start, and nothing is said twice"
-
-
-class StateError(Exception):
-    """The state can't be kept or used. The message names the folder, and says why and what to do."""
 
 
 class StateFolder:
@@ -49,7 +47,7 @@ class StateFolder:
 
     def quarantine(self, why: str) -> None:
         """Moves the recovery aside and begins a fresh one, with a note. The engine must not run. Raises StateError."""
-        with _telling(self.folder):
+        with telling(self.folder, _WATCH):
             aside = self._aside()
             self.notes.append(f"{self.recovery}: {why}; it was moved to {aside.name}, {_AGAIN}")
             self._fresh()
@@ -123,48 +121,11 @@ def held(store: Path, fingerprint: str) -> Iterator[StateFolder]:
     """The watch's state under a store's folder, for this process alone. fingerprint says what would write it: another
     one than before, and the recovery is moved aside. Raises StateError."""
     folder = store / "watch"
-    with _telling(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        with _telling(folder):
-            _take(lock, folder)
+    with locked(folder, _WATCH, "watches"):
+        with telling(folder, _WATCH):
             state = StateFolder(folder)
             state.open(fingerprint)
         yield state
-    finally:
-        os.close(lock)
-
-
-def _take(lock: int, folder: Path) -> None:
-    """Locks it, and writes who holds it. Children don't inherit the lock, and it ends with the process."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
-        raise StateError(
-            f"{folder}: another wedgewatch (process {holder if holder.isdigit() else 'unknown'}) watches with this "
-            "state; stop it, or give this one its own --store"
-        ) from None
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-
-
-@contextmanager
-def _telling(folder: Path) -> Iterator[None]:
-    """What the disk refuses, in words."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            why = "the disk is full; make room, or name a --store on another one"
-        elif error.errno == errno.EROFS:
-            why = "the file system is read-only; name a --store that can be written"
-        elif error.errno in (errno.EEXIST, errno.ENOTDIR):
-            why = f"a file stands in its place ({error.filename}); move it away, or name another --store"
-        else:
-            why = f"{error.strerror or error}; name another --store"
-        raise StateError(f"{folder}: the watch's state can't be kept here: {why}") from error
 
 
 def _read(path: Path) -> str:

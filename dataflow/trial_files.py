@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -37,6 +38,14 @@ class Trouble(msgspec.Struct, frozen=True):
     source: str
     why: str
     whole: bool = False
+
+
+class Wanted(NamedTuple):
+    """A file to be read. file is its path inside the trial's folder, source its name in evidence."""
+
+    entry: "os.DirEntry[str]"
+    file: str
+    source: str
 
 
 @dataclass(slots=True)
@@ -74,7 +83,7 @@ def most_of(file: str) -> int:
 
 def _of_folder(path: str, relative: str, inside_job: bool) -> Iterator[TrialFiles | Trouble]:
     """The trials of a folder, and those of the job's folders in it."""
-    entries = _entries(path)
+    entries = entries_in(path)
     if isinstance(entries, str):
         yield Trouble(relative, entries, whole=True)
         return
@@ -88,7 +97,7 @@ def _of_folder(path: str, relative: str, inside_job: bool) -> Iterator[TrialFile
             yield job
         elif not entry.is_dir(follow_symlinks=False):
             continue
-        elif not inside_job and not is_trial(entry.name) and _holds_trials(entry.path):
+        elif not inside_job and not is_trial(entry.name) and holds_trials(entry.path):
             yield from _of_folder(entry.path, source, inside_job=True)
         else:
             yield from one_trial(entry.path, source)
@@ -116,7 +125,7 @@ def is_trial(name: str) -> bool:
     return _TRIAL.fullmatch(name) is not None
 
 
-def _entries(path: str) -> list["os.DirEntry[str]"] | str:
+def entries_in(path: str) -> list["os.DirEntry[str]"] | str:
     """A folder's entries by name, or why there are none to be had."""
     try:
         with os.scandir(path) as entries:
@@ -125,23 +134,33 @@ def _entries(path: str) -> list["os.DirEntry[str]"] | str:
         return f"cannot be listed: {reason(error)}"
 
 
-def _holds_trials(path: str) -> bool:
-    entries = _entries(path)
+def holds_trials(path: str) -> bool:
+    """Whether trials lie in a folder."""
+    entries = entries_in(path)
     return not isinstance(entries, str) and any(is_trial(entry.name) for entry in entries if entry.is_dir())
 
 
-def _filled(trial: TrialFiles, path: str, relative: str, inside: str = "") -> Iterator[Trouble]:
-    """Reads the wanted files of a folder inside the trial, and of those below it."""
-    entries = _entries(path)
+def _filled(trial: TrialFiles, path: str, relative: str) -> Iterator[Trouble]:
+    """Reads the wanted files of a trial's folder, and of those below it."""
+    for each in wanted_in(path, relative):
+        if isinstance(each, Trouble):
+            yield each
+        else:
+            yield from _file(trial, each.entry, each.file, each.source)
+
+
+def wanted_in(path: str, relative: str, inside: str = "") -> Iterator[Wanted | Trouble]:
+    """What is read of a trial's folder, in order; also links and devices that stand in the place of such."""
+    entries = entries_in(path)
     if isinstance(entries, str):
         yield Trouble(relative, entries)
         return
     for entry in entries:
         file, source = f"{inside}{shown(entry.name)}", f"{relative}/{shown(entry.name)}"
         if _ENTERED.fullmatch(file) and entry.is_dir(follow_symlinks=False):
-            yield from _filled(trial, entry.path, source, f"{file}/")
+            yield from wanted_in(entry.path, source, f"{file}/")
         elif wanted(file) or (_ENTERED.fullmatch(file) and entry.is_symlink()):
-            yield from _file(trial, entry, file, source)
+            yield Wanted(entry, file, source)
 
 
 def _file(trial: TrialFiles, entry: "os.DirEntry[str]", file: str, source: str) -> Iterator[Trouble]:

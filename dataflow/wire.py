@@ -44,7 +44,9 @@ class Carried(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Raw bytes of a file that is read as a whole: from this offset on, of so many in all (as the sender saw it)."""
+    """Raw bytes of a file that is read as a whole, or whose bytes are sent as they are: from this offset on, of so many
+    in all, as the sender saw it. size and mtime_ns are 0 where it does not say. In a live session one at offset 0
+    begins the file anew."""
 
     source: str
     offset: int

@@ -11,7 +11,7 @@ import msgspec
 from dataflow.blocks import LineCut
 from dataflow.homes import Writer
 from dataflow.reads import Compression
-from dataflow.turns import Continued, Held, Rotated, TailFailed, TailResumed
+from dataflow.turns import Continued, Gap, Held, Rotated, TailFailed, TailResumed
 from extractors.extract import Skew
 from extractors.record import SourceKind
 
@@ -19,13 +19,16 @@ from extractors.record import SourceKind
 class Begun(msgspec.Struct, frozen=True, tag=True):
     """The first word of a session, said again when job.toml changes and every ten minutes. captured is the path as it
     was given, bare that it is one log file; job_toml the text of what the launcher knew; recorded that all of it is
-    there and Ended will come; lateness_us within what time a live one's quiet files are read."""
+    there and Ended will come; lateness_us within what time a live one's quiet files are read. anew counts how often all
+    is sent anew in this session: more than before, and the topics had lost what came; what came since out of its order
+    is repeated now in order."""
 
     captured: str
     job_toml: str | None
     recorded: bool
     bare: bool = False
     lateness_us: int = 0
+    anew: int = 0
 
 
 class Listed(msgspec.Struct, frozen=True, tag=True):
@@ -40,7 +43,7 @@ class Listed(msgspec.Struct, frozen=True, tag=True):
 class Told(msgspec.Struct, frozen=True, tag=True):
     """What happened to a file."""
 
-    piece: Rotated | TailFailed | TailResumed | LineCut | Continued | Held
+    piece: Rotated | TailFailed | TailResumed | LineCut | Continued | Gap | Held
 
 
 class TrialSeen(msgspec.Struct, frozen=True, tag=True):
@@ -84,19 +87,21 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Tick(msgspec.Struct, frozen=True, tag=True):
-    """Up to now_us all of the capture was sent, but of the sources in behind. polls tells how far each poll file was
-    sent on the other topic, as (generation, offset). anchor_us and skews are the clocks of the nodes, as far as
-    known."""
+    """Up to now_us all of the capture was sent, but of the sources (and folders and archives of trials) in behind.
+    polls gives the newest line of each poll file that was sent on the other topic, as (generation, offset where it
+    begins). anchor_us and skews are the clocks of the nodes, as far as known; stands says that the capture is there."""
 
     now_us: int
     behind: list[str] = []
     polls: dict[str, tuple[int, int]] = {}
     anchor_us: int = 0
     skews: dict[str, Skew] = {}
+    stands: bool = True
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):
-    """All of a recorded capture was sent: its files with their sizes in bytes, and what could not be read, with why."""
+    """All of a recorded capture was sent: its files with the bytes of each that were sent, and what could not be read,
+    with why."""
 
     files: dict[str, int]
     failures: list[tuple[str, str]] = []

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.live_job import NAMED_BY_PATH_US, SETTINGS_US, LiveJob
+from dataflow.live_job import LiveJob
+from dataflow.naming import NAMED_BY_PATH_US, SETTINGS_US
 from dataflow.probing import Probing
 from dataflow.settings import Settings
 from extractors.record import Beat

@@ -1,0 +1,70 @@
+"""`wedgewatch ship` on the command line."""
+
+from pathlib import Path
+
+import click
+
+from dataflow.arguments import BROKERS, JOB
+from dataflow.book_commands import shipped_store_option
+from dataflow.kafka_commands import brokers_asked
+
+_ENDING = """\b
+Exit codes:
+  0    all was sent (--once), or it was asked to end (SIGINT, SIGTERM) and did
+  2    unusable input or arguments, the brokers refuse this user, or (--once) something that was to be sent
+  70   an error of wedgewatch's own
+  130, 143   with --once only: interrupted; terminated
+
+\b
+Examples:
+  wedgewatch ship --brokers kafka-1:9092 runs/rl-demo
+  wedgewatch ship --brokers kafka-1:9092 --once captures/*
+"""
+
+
+@click.command(short_help="Send captures to Kafka, live as they grow or recorded ones once.", epilog=_ENDING)
+@click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+@BROKERS
+@JOB
+@shipped_store_option
+@click.option("--host", metavar="NAME", help="What this host is called in what is sent. Without it: its own name.")
+@click.option("--once", is_flag=True, help="The captures are recorded and whole: send all of each, and end.")
+@click.option(
+    "--clock",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="For drills: the time is what FILE says (ISO 8601), as who writes the logs puts it there.",
+)
+def ship(
+    captures: tuple[str, ...],
+    servers: str | None,
+    job_toml: Path | None,
+    folder: Path,
+    host: str | None,
+    once: bool,
+    clock: Path | None,
+) -> None:
+    """Sends what is in captures to Kafka, where a `watch --brokers` judges it: lines and polls as they come, other
+    files whole, and the time up to which all was sent. It goes on where it stopped; brokers that are away are told, and
+    waited for. Nothing is written into a capture.
+
+    CAPTURE is a folder into which one job's logs, polls and trials come, or one growing log. It may be empty still.
+    """
+    import socket
+
+    from dataflow.live_clock import FileClock, LiveClock
+    from dataflow.ship_once import ship_once
+    from dataflow.shipping import Asked
+    from dataflow.shipping import ship as ship_live
+
+    asked = Asked(
+        captures=captures,
+        brokers=brokers_asked(servers),
+        job_toml=job_toml,
+        store=folder,
+        host=host or socket.gethostname(),
+        clock=LiveClock() if clock is None else FileClock(clock),
+    )
+    if once:
+        ship_once(asked)
+    ship_live(asked)
