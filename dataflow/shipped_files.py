@@ -213,8 +213,11 @@ class ShippedFiles:
 
     def _own(self, host: str, name: str) -> str:
         """The name of a host's file."""
-        owner = self._owners.setdefault(name, host)
-        return name if owner == host else f"{host.replace('/', '_')}:{name}"
+        if self._owners.setdefault(name, host) == host:
+            return name
+        own = f"{host.replace('/', '_')}:{name}"
+        self._owners[own] = host
+        return own
 
     def _tail(self, host: str, relative: str, kind: SourceKind | None) -> ShippedTail:
         """The tail of a file, which may never have been listed: by its name, then."""
@@ -227,7 +230,6 @@ class ShippedFiles:
 
     def _list(self, source: Source) -> None:
         if source.relative not in self._tails:
-            self._owners.setdefault(source.relative, "")
             self._tails[source.relative] = ShippedTail(source)
             self._fresh[source.relative] = source
 

@@ -31,9 +31,9 @@ NOBODY = ""
 
 
 class Session(msgspec.Struct):
-    """One shipper's reading of the job. now_us is up to when all of it has come; ticks are those that wait for polls; anew is
-    how often all was sent anew;
-    heard (monotonic seconds) when it was heard last; stopped_us when it said that it ends."""
+    """One shipper's reading of the job. now_us is up to when all of it has come; ticks are those that wait for polls;
+    anew is how often all was sent anew; heard (monotonic seconds) when it was heard last; stopped_us when it said that
+    it ends."""
 
     id: str
     ticks: deque[Tick]

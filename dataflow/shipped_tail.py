@@ -16,7 +16,8 @@ from extractors.record import Block, SourceKind
 class ShippedTail:
     """The same to its user as a Tail. What is given it (`take`, `told`) is read at the next poll.
 
-    missed says that bytes never came. mark holds offset, line and generation of what was taken; the generation counts on over the sessions of shippers.
+    mark holds offset, line and generation of what was taken; the generation counts on over the sessions of shippers.
+    missed says that bytes never came.
     """
 
     more = False
