@@ -2,10 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from dataflow.share import Share
+
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
+_SHARE = re.compile(r"(\d{1,5})/(\d{1,5})")
 _LONGEST = 366 * 86_400.0
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, None: 1.0}
 
@@ -36,6 +41,22 @@ class Moment(click.ParamType[int]):
         return at_us
 
 
+class ShareOf(click.ParamType["Share"]):
+    """A share such as `2/3`: the second of three."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Share":
+        from dataflow.share import Share
+
+        if isinstance(value, Share):
+            return value
+        found = _SHARE.fullmatch(str(value))
+        if not found or not 1 <= int(found[1]) <= int(found[2]):
+            self.fail(f"{value!r} is no share; write it like 2/3, the second of three processes", param, ctx)
+        return Share(int(found[1]), int(found[2]))
+
+
 class GateLetter(click.ParamType[str]):
     """The letter of a gate, small or large."""
 
@@ -48,6 +69,12 @@ class GateLetter(click.ParamType[str]):
         return letter
 
 
+BROKERS = click.option(
+    "--brokers",
+    "servers",
+    metavar="HOST:PORT,...",
+    help="Kafka's brokers ($KAFKA_BOOTSTRAP without it). Credentials and TLS are set by variables; see docs/kafka.md.",
+)
 LAYOUT = click.option(
     "--format",
     "layout",

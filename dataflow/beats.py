@@ -59,6 +59,11 @@ class BeatCutter:
         """The beats that are over when all observations up to a time were taken."""
         yield from self._pass(at_us, at_us)
 
+    def aside(self, observation: Observation) -> Beat:
+        """A beat with what was gathered and one thing more. It changes nothing of where those after it end."""
+        gathered, self.gathered, self.count = self.gathered, [], 0
+        return Beat(self.job, Tick(observation.at_us), (*gathered, observation))
+
     def finish(self, last_us: int, endings: Run) -> Iterator[Beat]:
         """The last beats; the very last is final, stands at last_us and has the endings of the job's sources."""
         yield from self._pass(last_us, last_us - 1)

@@ -29,7 +29,7 @@ from dataflow.feed import ReplayFeed, open_feed
 from dataflow.opened import READ_BYTES
 from dataflow.outcome import Guarded, Outcome
 from dataflow.recovery import Refusal, refusal
-from dataflow.shards import JobShards, LiveShards, watched
+from dataflow.shards import JobShards, LiveShards, ShippedShard, watched
 from dataflow.sinks import InOrder, Sink, Sinks
 from extractors.record import Beat
 from state.case import Case
@@ -104,7 +104,9 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
         return self._judge.snapshot(), list(self._judge.waiting)
 
 
-def build(jobs: JobShards | LiveShards, sink: Sink, outcome: Outcome, heartbeat_us: int | None = None) -> Dataflow:
+def build(
+    jobs: JobShards | LiveShards | ShippedShard, sink: Sink, outcome: Outcome, heartbeat_us: int | None = None
+) -> Dataflow:
     """The flow over these jobs. heartbeat_us is event time; None asks for none."""
     flow = Dataflow("wedgewatch")
     beats = op.input("jobs", flow, jobs)
@@ -133,16 +135,18 @@ def run(
 
 
 def run_live(
-    source: Callable[[], LiveShards],
+    source: Callable[[], LiveShards | ShippedShard],
     sink: Sink,
     outcome: Outcome,
     state: "StateFolder",
     *,
     workers: int = 1,
     heartbeat_us: int | None = None,
+    again: Callable[[], str] = lambda: "",
 ) -> None:
     """Runs the live flow until the outcome is halted, from where the state stands. Databases that the engine refuses
-    are moved aside, a full disk is waited for. Raises StateError."""
+    are moved aside, a full disk is waited for. When the source ends by itself, again says why all is to be read anew.
+    Raises StateError."""
     waited = False
     while not outcome.halted:
         try:
@@ -154,7 +158,11 @@ def run_live(
                 recovery_config=RecoveryConfig(state.recovery),  # type: ignore[no-untyped-call]
                 worker_count_per_proc=workers,
             )
-            return
+            if outcome.halted or not (reason := again()):
+                return
+            tell(f"{reason}; all is read again")
+            state.quarantine(reason)
+            continue
         except Exception as error:
             why = refusal(error)
             if why is None:

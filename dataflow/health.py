@@ -13,11 +13,11 @@ import orjson
 
 from dataflow.capture import shown
 from dataflow.job_rows import JobLag
-from dataflow.live_job import LiveJob
+from dataflow.lag import Watched
 from extractors.clocks import SECOND_US, write_iso
 
 
-def lag_of(job: LiveJob, now_us: int) -> JobLag:
+def lag_of(job: Watched, now_us: int) -> JobLag:
     """How the watcher stands with a job."""
     if job.feed is None:
         return JobLag(job.job, 0.0)
@@ -33,7 +33,7 @@ class Health:
         self._path = folder / "health.json"
         self._pid = pid
 
-    def write(self, jobs: Iterable[LiveJob], now_us: int) -> None:
+    def write(self, jobs: Iterable[Watched], now_us: int) -> None:
         """Replaces it, unless the watcher is blind."""
         known = list(jobs)
         feeds = [job.feed for job in known if job.feed is not None]
@@ -45,7 +45,7 @@ class Health:
         new.replace(self._path)
 
 
-def _said(job: LiveJob, now_us: int) -> dict[str, object]:
+def _said(job: Watched, now_us: int) -> dict[str, object]:
     if job.feed is None:
         return {"captured": shown(job.path), "waits": "for its first line, or its name"}
     lag = job.feed.lag

@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dataflow.arguments import LAYOUT
+from dataflow.arguments import BROKERS, LAYOUT
 from dataflow.ending import end, halting, tell, unusable
 
 if TYPE_CHECKING:
     from dataflow.kafka_settings import Brokers
 
 KILL = 1
-BROKERS = click.option(
-    "--brokers",
-    "servers",
-    metavar="HOST:PORT,...",
-    help="Kafka's brokers ($KAFKA_BOOTSTRAP without it). Credentials and TLS are set by variables; see docs/kafka.md.",
-)
 _CONSUME_ENDING = """\b
 Exit codes:
   0    it was asked to end (SIGINT, SIGTERM) and did

@@ -110,6 +110,10 @@ class Follower:
         """Where it stands: all that `poll` has given is behind it."""
         return tuple(self._at.values())
 
+    def partitions(self, topic: str) -> int:
+        """How many partitions a topic has of which something was heard."""
+        return self._standing[topic].partitions
+
     def poll(self, seconds: float) -> Heard:
         """What comes within so many seconds, as soon as there is some. Raises nothing."""
         heard = Heard()

@@ -1,6 +1,10 @@
 """How the watching of a job fares."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from dataflow.live import LiveFeed
 
 
 @dataclass(slots=True)
@@ -13,3 +17,23 @@ class Lag:
     unreadable: dict[str, str] = field(default_factory=dict)
     sources: int = 0
     blind: bool = False
+
+
+class Watched(Protocol):
+    """A job that is watched. path is where its capture lies, as who named it wrote it; feed is None while nothing of it
+    is read live."""
+
+    @property
+    def job(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """Its capture."""
+        ...
+
+    @property
+    def feed(self) -> "LiveFeed | None":
+        """Its live stream."""
+        ...

@@ -72,7 +72,7 @@ class LiveFeed:
         self._trials, self._dumps = LiveTrials(self.notes), LiveDumps(self.notes)
         self._waiting = Waiting(journal, clock)
         self._cutter = BeatCutter(job)
-        self._now_us = 0
+        self._now_us = self._aside_us = 0
         self._looked_us: int | None = None
         self._fresh = self._settling = True
 
@@ -115,6 +115,28 @@ class LiveFeed:
         if self._waiting.begun:
             self._told(declared, "job_declared", "job.toml")
 
+    def redeclare(self, declared: JobDeclared) -> None:
+        """The same, where they may be those that are known."""
+        if declared != self._declared:
+            self.declare(declared)
+
+    def aside(self, signal: object, name: str) -> list[Beat]:
+        """A beat of its own for what is known of the stream itself while its time stands still. None before the first
+        line: of a job of which nothing is known nothing can be said."""
+        if not self._waiting.begun:
+            return []
+        self._aside_us = max(self._aside_us, self._waiting.released_us) + 1
+        return [self._cutter.aside(observed(signal, name, self.path, self._aside_us))]
+
+    def missed(self, source: LiveSource, why: str) -> None:
+        """What a file says is not known any more, for this reason."""
+        failed = SourceFailed(source.source.kind, why, whole=False)
+        self._told(failed, "source_failed", source.source.relative)
+
+    def poisoned(self, place: str, why: str) -> None:
+        """Something of the job's came that can't be read."""
+        self._told(SourceFailed(SourceKind.ARTIFACT, why, whole=False), "source_failed", place)
+
     def snapshot(self) -> bytes:
         """All that `restore` needs to go on from here."""
         rest = {
@@ -123,19 +145,24 @@ class LiveFeed:
             "waiting": self._waiting.snapshot(),
             "cutter": self._cutter,
             "fresh": self._fresh,
+            "aside": self._aside_us,
         }
         return pickle.dumps((self._files.snapshot(), rest, self._declared), pickle.HIGHEST_PROTOCOL)
 
     def restore(self, snapshot: bytes) -> None:
         """Goes on where a snapshot was made; declares facts that changed since. Raises whatever a broken one causes."""
-        files, rest, declared = pickle.loads(snapshot)
+        known = self._declared
+        self.take_up(snapshot)
+        self.redeclare(known)
+
+    def take_up(self, snapshot: bytes) -> None:
+        """The same, with the facts of the snapshot."""
+        files, rest, self._declared = pickle.loads(snapshot)
         self._files.restore(files)
         self._trials.open, self._trials.told = rest["trials"]
         self._waiting.restore(rest["waiting"])
         self._cutter, self._dumps.read = rest["cutter"], rest["dumps"]
-        self._fresh = rest["fresh"]
-        if declared != self._declared:
-            self.declare(self._declared)
+        self._fresh, self._aside_us = rest["fresh"], rest["aside"]
 
     def close(self) -> None:
         """Lets go of all files."""

@@ -17,7 +17,7 @@ from dataflow.polls import PollReadings
 from dataflow.reads import unpacked_name
 from dataflow.rounds import AnyTail
 from dataflow.tailing import tail_of
-from dataflow.turns import Held, Piece, Rotated, TailFailed, Trouble
+from dataflow.turns import Continued, Gap, Held, Piece, Rotated, TailFailed, Trouble
 from extractors.extract import Skew
 from extractors.record import Block, Observation, SourceFailed, SourceKind, SourceResumed
 from extractors.trainer import BufferProgress, EvaluationProgress, PolicyProgress, StepProgress
@@ -149,6 +149,11 @@ class LiveSource:
             return self._turned(piece)
         if isinstance(piece, TailFailed):
             return self._failed(piece)
+        if isinstance(piece, Gap):
+            return self._missed(piece)
+        if isinstance(piece, Continued):
+            self.goes_on()
+            return []
         resumed, self.trouble = self.trouble, ""
         return [self._failure(SourceResumed(self.source.kind, resumed))] if resumed else []
 
@@ -177,6 +182,11 @@ class LiveSource:
             self.trouble = ""
             return []
         return [self._failure(SourceFailed(self.source.kind, piece.why, whole=not piece.offset))]
+
+    def _missed(self, piece: Gap) -> Run:
+        why = f"{piece.size} bytes from byte {piece.offset} on never came"
+        self._notes.append(f"{self.source.relative}: {why}")
+        return [self._failure(SourceFailed(self.source.kind, why, whole=False))]
 
     def _failure(self, signal: Any) -> Any:
         name = "source_resumed" if isinstance(signal, SourceResumed) else "source_failed"

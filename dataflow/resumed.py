@@ -62,18 +62,19 @@ class Said:
 class ResumedLines:
     """Appends records as JSON lines, but those that the file has. notes says what was done to a file that was torn.
 
-    jobs are those whose records may come. The file is read from its end until an older record of each was met, which is
-    a few lines where all of them were said lately; a file without one of them is read whole, a GB in about a second,
-    rather than kept an index of that could be wrong. Raises OSError where it can't be opened or read.
+    jobs are those whose records may come, None where that isn't known. The file is read from its end until an older
+    record of each was met, which is a few lines where all of them were said lately; a file without one of them is read
+    whole, a GB in about a second, rather than kept an index of that could be wrong. Raises OSError where it can't be
+    opened or read.
     """
 
-    def __init__(self, path: Path, jobs: Iterable[str]) -> None:
+    def __init__(self, path: Path, jobs: Iterable[str] | None) -> None:
         self.notes: list[str] = []
         self._file = Appended(path)
         self.said = Said()
         if os.path.isfile(path):
             self._mend()
-            read_back(self._file.fd, set(jobs), self.said)
+            read_back(self._file.fd, None if jobs is None else set(jobs), self.said)
 
     def write(self, record: Record) -> None:
         """Takes one record. Raises OSError; the file is then as it was."""
@@ -142,15 +143,16 @@ class Told:
         self._added += 1
 
 
-def read_back(fd: int, jobs: set[str], said: Said) -> None:
-    """Notes what a file of JSON lines says of jobs, read from its end. Memory is a block and what is noted."""
-    wanted = set(jobs)
+def read_back(fd: int, jobs: set[str] | None, said: Said) -> None:
+    """Notes what a file of JSON lines says of jobs (None: of all), read from its end. Memory is a block and what is
+    noted."""
+    wanted = None if jobs is None else set(jobs)
     end = os.fstat(fd).st_size
     for newline, before in pairwise(_edges(fd, end)):
-        if not wanted:
+        if wanted is not None and not wanted:
             return
         found = _named(fd, before + 1, newline)
-        if found is not None and not said.add(*found):
+        if found is not None and not said.add(*found) and wanted is not None:
             wanted.discard(found[0])
 
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from dataflow.packed_tail import PackedTail
+from dataflow.shipped_tail import ShippedTail
 from dataflow.tail import Tail
 
 BRISK_US = 10_000_000
@@ -15,7 +16,7 @@ BRISK_US = 10_000_000
 QUIET_US = 1_000_000
 """Within this time each quiet file is polled once, unless told otherwise."""
 
-AnyTail = Tail | PackedTail
+AnyTail = Tail | PackedTail | ShippedTail
 
 
 class Rounds:

@@ -14,6 +14,7 @@ from extractors.record import Beat
 if TYPE_CHECKING:
     from dataflow.live_clock import AnyClock
     from dataflow.live_job import Kept, LiveJob
+    from dataflow.shipped_jobs import ShippedJobs, Snapshot
 
 SHARDS = 16
 PARTS = tuple(f"shard-{number:02d}" for number in range(SHARDS))
@@ -158,3 +159,46 @@ class LiveShards(FixedPartitionedSource[Beat, dict[str, "Kept"]]):
     def build_part(self, step_id: str, for_part: str, resume_state: dict[str, "Kept"] | None) -> _LiveShard:
         jobs = {path: job for path, job in self._jobs.items() if shard_of(path) == for_part}
         return _LiveShard(jobs, resume_state, self._clock, self._outcome, self._tell)
+
+
+class _ShippedPart(StatefulSourcePartition[Beat, "Snapshot"]):
+    """The beats of the jobs that arrive through Kafka, as they come."""
+
+    def __init__(self, jobs: "ShippedJobs", outcome: Outcome, again: Callable[[], bool]) -> None:
+        self._jobs = jobs
+        self._outcome = outcome
+        self._again = again
+
+    def next_batch(self) -> list[Beat]:
+        if self._outcome.halted or self._again():
+            raise StopIteration
+        return self._jobs.next()
+
+    def snapshot(self) -> "Snapshot":
+        return self._jobs.snapshot()
+
+    def close(self) -> None:
+        self._jobs.close()
+
+
+class ShippedShard(FixedPartitionedSource[Beat, "Snapshot"]):
+    """One part for all partitions that a process owns: it is heard by one connection. again says that the flow is to
+    be ended, and begun anew."""
+
+    PART = "kafka"
+
+    def __init__(
+        self,
+        jobs: Callable[["Snapshot | None"], "ShippedJobs"],
+        outcome: Outcome,
+        again: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._jobs = jobs
+        self._outcome = outcome
+        self._again = again
+
+    def list_parts(self) -> list[str]:
+        return [self.PART]
+
+    def build_part(self, step_id: str, for_part: str, resume_state: "Snapshot | None") -> _ShippedPart:
+        return _ShippedPart(self._jobs(resume_state), self._outcome, self._again)

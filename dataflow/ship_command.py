@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from dataflow.arguments import JOB
+from dataflow.arguments import BROKERS, JOB
 from dataflow.book_commands import shipped_store_option
-from dataflow.kafka_commands import BROKERS, brokers_asked
+from dataflow.kafka_commands import brokers_asked
 
 _ENDING = """\b
 Exit codes:

@@ -11,6 +11,7 @@ from dataflow.grip import Grip
 from dataflow.identity import FIRST_RUNG, SAMPLE_BYTES, Likeness, Mark, digest, likeness
 from dataflow.packed_tail import PackedTail
 from dataflow.reads import Compression, chunks, unpacked_name
+from dataflow.rounds import AnyTail
 from dataflow.tail import Tail
 
 _TURNED = re.compile(r"\.\d+$")
@@ -38,7 +39,7 @@ class Content(msgspec.Struct, frozen=True):
     packed: bool = False
 
 
-def contents_of(tail: Tail | PackedTail) -> list[Content]:
+def contents_of(tail: AnyTail) -> list[Content]:
     """What a tail reads, and what it read before its file was replaced, where there is such."""
     marks = (tail.mark, *([tail.mark.earlier] if tail.mark.earlier is not None else []))
     return [Content(tail.source.relative, mark, isinstance(tail, PackedTail)) for mark in marks]

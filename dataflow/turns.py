@@ -69,6 +69,14 @@ class Continued(msgspec.Struct, frozen=True, tag=True):
     generation: int
 
 
+class Gap(msgspec.Struct, frozen=True, tag=True):
+    """So many bytes from this offset on never came, and won't: they were removed on their way before they were read."""
+
+    source: str
+    offset: int
+    size: int
+
+
 class Held(msgspec.Struct, frozen=True, tag=True):
     """The newest bytes of a line that has no newline yet: a bar that is redrawn in place for hours. offset and line are
     where it begins; it will be read again, whole, when it ends."""
@@ -79,4 +87,4 @@ class Held(msgspec.Struct, frozen=True, tag=True):
     data: bytes
 
 
-Piece = Block | LineCut | Rotated | TailFailed | TailResumed
+Piece = Block | LineCut | Rotated | TailFailed | TailResumed | Continued | Gap

@@ -58,6 +58,11 @@ class VerdictTopic:
         self._first = True
         self._begin_reaching()
 
+    @property
+    def name(self) -> str:
+        """The topic, and where it is."""
+        return f"{self._topic} at {self._brokers.name}"
+
     def write(self, record: Record) -> None:
         """Takes one record. Raises BrokerError."""
         if self._first:

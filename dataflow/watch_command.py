@@ -1,12 +1,18 @@
 """`wedgewatch watch` on the command line."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from dataflow.arguments import JOB, LOG, WORKERS, Duration
+from dataflow.arguments import BROKERS, JOB, LOG, WORKERS, Duration, ShareOf
 from dataflow.book_commands import watched_store_option
+from dataflow.ending import unusable
+from dataflow.kafka_commands import brokers_asked
 from dataflow.opening import starting
+
+if TYPE_CHECKING:
+    from dataflow.share import Share
 
 _ENDING = """\b
 Exit codes:
@@ -19,12 +25,13 @@ Exit codes:
 Examples:
   wedgewatch watch runs/rl-demo
   wedgewatch watch --out verdicts.jsonl --log reports runs/*
+  wedgewatch watch --brokers kafka-1:9092 --share 2/3
 """
 _SECOND_US = 1_000_000
 
 
 @click.command(short_help="Judge live jobs as their logs grow, until it is stopped.", epilog=_ENDING)
-@click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+@click.argument("captures", nargs=-1, metavar="[CAPTURE...]")
 @click.option(
     "--format",
     "layout",
@@ -51,6 +58,15 @@ _SECOND_US = 1_000_000
     help="How long a line may be on its way; what comes later is judged late, and counted.",
 )
 @WORKERS
+@BROKERS
+@click.option(
+    "--share",
+    type=ShareOf(),
+    default="1/1",
+    show_default=True,
+    metavar="K/N",
+    help="With --brokers: this is the K-th of N processes, which share the partitions between them.",
+)
 @click.option(
     "--clock",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -67,14 +83,19 @@ def watch(
     heartbeat: float,
     lateness: float,
     workers: int,
+    servers: str | None,
+    share: "Share",
     clock: Path | None,
 ) -> None:
     """Watches live jobs: reads their files as they grow, appear and rotate, runs the probes of job.toml, and says what
     changes, and each verdict again at every heartbeat. It resumes where it stopped. It recommends and never acts.
 
     CAPTURE is a folder into which one job's logs, polls and trials come, or one growing log. It may be empty still.
+    With --brokers instead, the jobs are those that `ship` sends from other hosts through Kafka, and the records go to
+    its topic of verdicts, too.
     `status`, `report` and `explain` answer from the store meanwhile.
     """
+    _refuse(captures, servers, job_toml, workers, share)
     with starting():
         from dataflow.live_clock import FileClock, LiveClock
         from dataflow.watching import Asked
@@ -94,5 +115,21 @@ def watch(
             lateness_us=int(lateness * _SECOND_US),
             workers=workers,
             clock=LiveClock() if clock is None else FileClock(clock),
+            brokers=None if captures else brokers_asked(servers),
+            share=share,
         )
     )
+
+
+def _refuse(
+    captures: tuple[str, ...], servers: str | None, job_toml: Path | None, workers: int, share: "Share"
+) -> None:
+    """Ends the command over options that don't go together."""
+    if captures and servers:
+        unusable("name captures or --brokers, not both: a watch reads files, or what is shipped")
+    if captures and share.of > 1:
+        unusable("--share is for --brokers: captures are shared out by naming them to other processes")
+    if not captures and job_toml is not None:
+        unusable("--job is for captures: what is shipped brings its own job.toml (see `ship --job`)")
+    if not captures and workers > 1:
+        unusable("--workers is for captures: what is shipped is shared out by processes, see --share")

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dataflow.appended import Appended, Pages
 from dataflow.dated import DatedReports
@@ -14,6 +15,9 @@ from dataflow.patient import Patient
 from dataflow.resumed import ResumedLines, Told
 from dataflow.sinks import Every, JsonLines, Sink, TextReports
 from dataflow.state_folder import StateFolder
+
+if TYPE_CHECKING:
+    from dataflow.verdict_topic import VerdictTopic
 
 STDOUT = "standard output"
 
@@ -40,10 +44,12 @@ def outputs_of(
     layout: str | None,
     out: Path | None,
     log_folder: Path | None,
-    jobs: Iterable[str],
+    jobs: Iterable[str] | None,
     lags: Callable[[], Iterable[JobLag]],
+    topic: "VerdictTopic | None" = None,
 ) -> Iterator[Outputs]:
-    """Opens all places. Raises OSError, StoreError among them, where one can't be opened."""
+    """Opens all places; jobs is None where it isn't known whose records come. Raises OSError, StoreError among
+    them, where one can't be opened."""
     with ExitStack() as stack:
         kept = KeptStore(store, tell, state)
         stack.callback(kept.close)
@@ -68,10 +74,13 @@ def outputs_of(
             stream = Pages(stdout)
             plain: Sink = TextReports(stream) if layout == "text" else JsonLines(stream)
             sinks.append((STDOUT, Told(plain, state.told / "stdout")))
+        if topic is not None:
+            stack.callback(topic.close)
+            sinks.append((topic.name, topic))
         yield Outputs([Patient(name, sink, tell, state) for name, sink in sinks], shown, mended)
 
 
-def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str], stack: ExitStack) -> Sink:
+def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str] | None, stack: ExitStack) -> Sink:
     """Records in a file that is gone on with."""
     if layout == "text":
         file = Appended(out)

@@ -4,12 +4,12 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from dataflow.capture import CaptureError, open_capture, shown
 from dataflow.ending import end, halting, tell, unusable
@@ -17,16 +17,23 @@ from dataflow.flow import run_live
 from dataflow.health import Health, lag_of
 from dataflow.homes import JOB_FILE
 from dataflow.job_rows import JobLag
+from dataflow.lag import Watched
 from dataflow.live_clock import AnyClock
 from dataflow.live_job import LiveJob
 from dataflow.outcome import Outcome, SettingsError
 from dataflow.probes import ProbePool
 from dataflow.probing import Probing
 from dataflow.settings import load_job
-from dataflow.shards import SHARDS, LiveShards
+from dataflow.shards import SHARDS, LiveShards, ShippedShard
+from dataflow.share import WHOLE, Share
 from dataflow.state_folder import StateError, StateFolder, held
 from dataflow.watch_outputs import Outputs, outputs_of
 from state.track import TRACKS
+
+if TYPE_CHECKING:
+    from dataflow.kafka_settings import Brokers
+    from dataflow.shipped_jobs import ShippedJobs, Snapshot
+    from dataflow.verdict_topic import VerdictTopic
 
 ROUND_SECONDS = 1.0
 """From one look of the watcher at itself to the next."""
@@ -49,6 +56,8 @@ class Asked:
     lateness_us: int
     workers: int
     clock: AnyClock
+    brokers: "Brokers | None" = None
+    share: Share = WHOLE
 
 
 @dataclass(slots=True)
@@ -58,15 +67,35 @@ class _Watch:
     asked: Asked
     state: StateFolder
     probing: Probing
-    jobs: dict[str, LiveJob] = field(default_factory=dict)
+    jobs: Mapping[str, Watched] = field(default_factory=dict)
+    lost: str = ""
 
-    def source(self, outcome: Outcome) -> LiveShards:
-        """The captures, each as it stands: new for each run of the engine."""
+    def source(self, outcome: Outcome) -> LiveShards | ShippedShard:
+        """The captures, each as it stands, or what shippers send: new for each run of the engine."""
         asked = self.asked
+        if asked.brokers is not None:
+            self.lost = ""
+            return ShippedShard(lambda kept: self._shipped(kept, outcome), outcome, lambda: bool(self.lost))
         names: dict[str, str] = {}
         places = (asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock, names)
-        self.jobs = {path: LiveJob(path, *places) for path in asked.captures}
-        return LiveShards(self.jobs, asked.clock, outcome, tell)
+        jobs = {path: LiveJob(path, *places) for path in asked.captures}
+        self.jobs = jobs
+        return LiveShards(jobs, asked.clock, outcome, tell)
+
+    def lose(self) -> None:
+        """The brokers lost verdicts: who says all again is the flow, from its beginning."""
+        self.lost = "the brokers lost the verdicts that stood there"
+
+    def _shipped(self, kept: "Snapshot | None", outcome: Outcome) -> "ShippedJobs":
+        from dataflow.shipped_jobs import ShippedJobs
+
+        asked = self.asked
+        assert asked.brokers is not None
+        spool = self.state.folder / "spool"
+        told = (spool, asked.lateness_us, outcome, tell)
+        jobs = ShippedJobs(asked.brokers, *told, owns=asked.share.has, clock=asked.clock, kept=kept)
+        self.jobs = jobs.jobs
+        return jobs
 
     def lags(self) -> list[JobLag]:
         """How the watcher stands with each job."""
@@ -76,10 +105,10 @@ class _Watch:
 
 def watch(asked: Asked) -> NoReturn:
     """Watches until SIGINT or SIGTERM, and ends then with exit code 0; with 2 where it can't begin."""
-    names = _names(asked)
+    names = _names(asked) if asked.brokers is None else None
     outcome = Outcome()
     try:
-        with halting(outcome, lives=True), held(asked.store, _fingerprint()) as state:
+        with halting(outcome, lives=True), held(asked.store, _fingerprint(asked)) as state:
             _run(asked, names, state, outcome)
     except StateError as error:
         unusable(str(error))
@@ -91,12 +120,13 @@ def watch(asked: Asked) -> NoReturn:
     end(outcome, str(asked.out or "standard output"), 0)
 
 
-def _run(asked: Asked, names: set[str], state: StateFolder, outcome: Outcome) -> None:
+def _run(asked: Asked, names: set[str] | None, state: StateFolder, outcome: Outcome) -> None:
     pool = ProbePool(clock=asked.clock)
     watched = _Watch(asked, state, Probing(pool, tell, asked.lateness_us))
     places = (asked.layout, asked.out, asked.log_folder)
     try:
-        with outputs_of(state, asked.store, *places, names, watched.lags) as outputs:
+        topic = _topic(asked, watched)
+        with outputs_of(state, asked.store, *places, names, watched.lags, topic) as outputs:
             if outputs.mended:
                 state.quarantine(outputs.mended)
             for note in state.notes:
@@ -110,9 +140,18 @@ def _run(asked: Asked, names: set[str], state: StateFolder, outcome: Outcome) ->
                     state,
                     workers=asked.workers,
                     heartbeat_us=asked.heartbeat_us,
+                    again=lambda: watched.lost,
                 )
     finally:
         watched.probing.stop(PROBES_WITHIN)
+
+
+def _topic(asked: Asked, watched: _Watch) -> "VerdictTopic | None":
+    if asked.brokers is None:
+        return None
+    from dataflow.verdict_topic import VerdictTopic
+
+    return VerdictTopic(asked.brokers, tell, watched.lose)
 
 
 @contextmanager
@@ -192,10 +231,11 @@ def _job_of(path: str, job_toml: Path | None) -> tuple[str, bool]:
     return capture.job_id, capture.job_id_from != "name"
 
 
-def _fingerprint() -> str:
-    """What would write the state: this very code. Another one begins anew, from the logs."""
+def _fingerprint(asked: Asked) -> str:
+    """What would write the state: this very code, of these topics. Another one begins anew, from the logs."""
     digest = blake2b(digest_size=16)
     root = Path(__file__).resolve().parent.parent
     for path in sorted(path for folder in _CODE for path in (root / folder).rglob("*.py")):
         digest.update(path.read_bytes())
-    return f"steps {' '.join(TRACKS)}; {SHARDS} shards; code {digest.hexdigest()}\n"
+    topics = "" if asked.brokers is None else f"; topics {asked.brokers.prefix} {asked.share}"
+    return f"steps {' '.join(TRACKS)}; {SHARDS} shards; code {digest.hexdigest()}{topics}\n"

@@ -161,3 +161,18 @@ class SourceResumed(msgspec.Struct, frozen=True):
 
     kind: SourceKind
     why: str
+
+
+class Unheard(msgspec.Struct, frozen=True):
+    """Nothing is heard of the job: its lines and polls don't arrive, for this reason. command and output are what shows
+    it, where something was asked. Made by the feed, in a beat of its own; event time stands still from then on."""
+
+    why: str
+    command: tuple[str, ...] = ()
+    output: str = ""
+
+
+class HeardAgain(msgspec.Struct, frozen=True):
+    """The job is heard again; why says by what. Made by the feed, in a beat of its own."""
+
+    why: str

@@ -12,6 +12,7 @@ from state.gates.resources import RESOURCES
 from state.gates.rollouts import ROLLOUTS
 from state.over import job_over
 from state.trackers.restarts import RestartPattern
+from state.unheard import unheard
 
 GATES: tuple[Gate, ...] = (LIVENESS, RESOURCES, ROLLOUTS, DYNAMICS)
 DECIDING = ("A", "B", "C")
@@ -62,9 +63,11 @@ class Decided:
 
 
 def decided(case: Case) -> Decided:
-    """What the four gates come to."""
+    """What the four gates come to. A job that is not heard may live on whatever was read of it: never a KILL."""
     rulings = {gate.letter: gate.judge(case) for gate in GATES}
     decision, deciding = decide(case.restarts.pattern, rulings, case.dynamics.non_finite_collapse)
+    if unheard(case) is not None:
+        decision, deciding = Decision.ERROR, DECIDING[0]
     cause = _cause(case, deciding, rulings) if decision is Decision.KILL else None
     return Decided(decision, deciding, rulings, cause, job_over(case))
 

@@ -1,6 +1,7 @@
 """What a gate is: requirements it must have read, clauses weighed in order, excuses that mute a sign.
 
-A ruling of PASS or FAIL can't be built without evidence, and an ERROR not without a gap.
+A ruling of PASS or FAIL can't be built without evidence, and an ERROR not without a gap. The first requirement of every
+gate is that the job is heard.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from enum import StrEnum
 
 from extractors.record import Evidence
 from state.case import Case
+from state.unheard import unheard
+from state.wording import clock
 
 
 class Status(StrEnum):
@@ -86,6 +89,18 @@ def not_applicable(condition: str, reason: str, *evidence: Evidence) -> Ruling:
     return Ruling(Status.NOT_APPLICABLE, condition, reason, evidence)
 
 
+def the_lines_and_polls(case: Case) -> Ruling | None:
+    """The job's lines and polls: while they don't arrive (no broker answers, its shipper is silent), nothing is
+    concluded of a job that is not over."""
+    silence = unheard(case)
+    if silence is None:
+        return None
+    signal, newest = silence.signal, silence.newest
+    reason = f"Nothing is heard of the job since {clock(silence.since_us)}: {signal.why}"
+    gap = Gap("lines and polls of the job", signal.why, signal.command, None, signal.output)
+    return unjudged("INCOMPLETE", reason, gap, evidence=() if newest is None else (newest,))
+
+
 Clause = Callable[[Case], Ruling | None]
 """One rule of GATES.md: its ruling where it holds, else None. The docstring's first line is the rule's sentence."""
 
@@ -104,13 +119,16 @@ class Excuse:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate: its letter, its clauses in the order of GATES.md (requirements are the clauses that give ERROR first),
-    and the excuses that may mute a FAIL of its clauses."""
+    """A gate: its letter, its clauses in the order of GATES.md (requirements are the clauses that give ERROR first; the
+    one that all gates have is put before its own), and the excuses that may mute a FAIL of its clauses."""
 
     letter: str
     title: str
     clauses: tuple[Clause, ...]
     excuses: tuple[Excuse, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clauses", (the_lines_and_polls, *self.clauses))
 
     def judge(self, case: Case) -> Ruling:
         """The first ruling that stands: a FAIL that an excuse mutes is passed over and noted."""

@@ -2,7 +2,7 @@
 
 An ERROR is said once it has stood for a minute: between two stages evidence is often missing for a beat. A first one
 waits ten minutes, so that the first seconds of a stream don't say what is missing gate by gate; of a job that is over
-nothing more is to come.
+nothing more is to come. That nothing is heard of a job is said at once, beside the rest (beside.py).
 """
 
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from extractors.host import HostMemory
 from extractors.record import Beat
 from extractors.trainer import BufferProgress
 from extractors.vllm import EngineLoad
+from state.beside import OUTAGE, VERDICT, Beside, Gists, is_beside
 from state.case import Case
 from state.decision import Decided, Decision, decided
 from state.flip import Watch, checked, watched
@@ -24,8 +25,6 @@ from state.verdict import SaidBefore, worded
 
 FIRST_ERROR_US = int(10 * MINUTE * SECOND_US)
 LATER_ERROR_US = int(MINUTE * SECOND_US)
-VERDICT = "verdict"
-
 
 QUIET = frozenset({EngineLoad, BufferProgress, HostMemory})
 """Signals that prove life and seldom change an answer: beats of nothing else are judged together."""
@@ -40,6 +39,8 @@ class Judge(msgspec.Struct):
     waiting are the cases of quiet beats since then. They are judged, in order, when the next case after them gives
     another answer, so that an answer that only time changes bears the time of its own beat. They are no part of a
     snapshot.
+
+    beside keeps what was said of an outage; loud says that beats of it brought what changes answers.
     """
 
     VERSION: ClassVar[int] = 1
@@ -53,10 +54,15 @@ class Judge(msgspec.Struct):
     watch: Watch | None = None
     ended: dict[str, str] = {}
     waiting: list[Any] = []
+    beside: Beside = msgspec.field(default_factory=Beside)
+    loud: bool = False
 
     def weigh(self, beat: Beat, views: Views) -> list[dict[str, Any]]:
         """The records that this beat gives rise to, or those before it that were not judged yet."""
         case = Case(job=beat.job, now_us=beat.tick.at_us, **views)
+        if is_beside(beat, case):
+            self.loud = self.loud or not beat.kinds - OUTAGE <= QUIET
+            return self.beside.weigh(beat, case, self._said(), self.ended)
         if self._may_wait(beat):
             self.waiting.append(case)
             return []
@@ -66,16 +72,22 @@ class Judge(msgspec.Struct):
             for earlier in self.waiting:
                 records += self._say(earlier, decided(earlier), final=False)
         self.waiting.clear()
-        self.weighed_us = case.now_us
-        return records + self._say(case, come, beat.tick.final, beat.blind)
+        self.weighed_us, self.loud = case.now_us, False
+        now = self._say(case, come, beat.tick.final, beat.blind)
+        if self.beside.told:
+            records += self.beside.follow(records + now, case, come, self._said(), self.ended)
+        return records + now
 
     def snapshot(self) -> bytes:
         """What was said, as msgpack bytes."""
         return msgspec.msgpack.encode(msgspec.structs.replace(self, waiting=[]))
 
+    def _said(self) -> Gists:
+        return self.gates if self.verdict is None else {**self.gates, VERDICT: self.verdict}
+
     def _may_wait(self, beat: Beat) -> bool:
         now_us = beat.tick.at_us
-        if beat.tick.final or self._ripening() or now_us - self.weighed_us >= TOGETHER_US:
+        if beat.tick.final or self.loud or self._ripening() or now_us - self.weighed_us >= TOGETHER_US:
             return False
         return not self._heartbeat_due(now_us) and beat.kinds <= QUIET
 

@@ -2,7 +2,8 @@
 
 What a job says thousands of times an hour (loads, bars, trials, notes) waits for the end of its beat. So do phases, by
 which gates would change their answer back and forth, and polls: they are taken in sets, and half of a set is no
-evidence. A state poll that gives another state than the one before it does not wait.
+evidence. A state poll that gives another state than the one before it does not wait. That nothing is heard of a job
+comes in a beat of its own.
 """
 
 import msgspec

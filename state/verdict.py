@@ -14,6 +14,7 @@ from state.gate import Ruling, Status
 from state.policy import Stage
 from state.skipped import skipped
 from state.trackers.restarts import RestartPattern
+from state.unheard import unheard
 from state.wording import plural
 
 
@@ -130,7 +131,9 @@ def _reasoning(case: Case, come: Decided, before: SaidBefore) -> str:
     others = [
         f"gate {letter} {rulings[letter].condition}: {rulings[letter].reason}"
         for letter in "ABC"
-        if letter != deciding and rulings[letter].status is not Status.NOT_APPLICABLE
+        if letter != deciding
+        and rulings[letter].status is not Status.NOT_APPLICABLE
+        and rulings[letter].reason != sentences[0]
     ]
     if others:
         sentences.append("; ".join(others))
@@ -178,6 +181,8 @@ def _next_steps(
             steps.append("Hold: a relaunch dies the same way until that has landed")
         if case.facts.facts.untested:
             steps.append(f"Mind that this run is untested: {case.facts.facts.untested}")
+    elif unheard(case) is not None:
+        steps += _listening(rulings[deciding])
     elif decision is Decision.ERROR:
         steps += [_repair(letter, rulings[letter]) for letter in DECIDING if rulings[letter].status is Status.ERROR]
     elif over is None:
@@ -202,6 +207,16 @@ def _repair(letter: str, ruling: Ruling) -> str:
         wanted.setdefault(gap.what, []).append(f"{gap.why}{command}")
     pieces = [f"{what} ({'; '.join(dict.fromkeys(whys))})" for what, whys in wanted.items()]
     return f"Get what gate {letter} is missing and look again: {'; '.join(pieces)}"
+
+
+def _listening(ruling: Ruling) -> tuple[str, ...]:
+    """What helps a job that is not heard; the job itself is the last thing to touch."""
+    ran = "".join(f", ran: {' '.join(gap.command)}" for gap in ruling.missing[:1] if gap.command)
+    return (
+        f"Get the job's lines and polls to arrive again: {ruling.missing[0].why}{ran}",
+        "Look at its shipper (does `wedgewatch ship` run on the node?) and at the brokers (do they answer?)",
+        "Leave the job alone meanwhile: that it is not heard says nothing of how it is",
+    )
 
 
 def _waiting(case: Case) -> str:

@@ -16,17 +16,20 @@ from extractors.metrics import MetricsUnreadable
 from extractors.polls import PollFailed
 from extractors.record import (
     Evidence,
+    HeardAgain,
     Observation,
     SourceEnded,
     SourceFailed,
     SourceKind,
     SourceResumed,
     SourceSeen,
+    Unheard,
 )
 from extractors.supervisor import DriverExited, UploadCut
 from state.policy import SECOND_US
 from state.tracker import AttemptStarted, ShowingTracker
 from state.trackers.facts import JobDeclared
+from state.trackers.silence import Silence
 from state.trackers.skips import Skip, kept, skip_of
 
 FAILURES_KEPT = 64
@@ -46,7 +49,9 @@ class Reading(StrEnum):
 
 _TURNED = re.compile(r"(?<=\.log|\.out|\.err|\.txt)\.\d{1,5}(?:\.gz|\.zst)?$")
 """What rotation adds to the name of a log."""
-_MADE_BY_THE_SHARD = frozenset({SourceSeen, SourceEnded, SourceFailed, SourceResumed, JobDeclared, AttemptStarted})
+_MADE_BY_THE_SHARD = frozenset(
+    {SourceSeen, SourceEnded, SourceFailed, SourceResumed, Unheard, HeardAgain, JobDeclared, AttemptStarted}
+)
 _BEST = (Reading.UNSEEN, Reading.UNREADABLE, Reading.READING, Reading.READ)
 
 
@@ -69,7 +74,7 @@ class CoverageView(msgspec.Struct, frozen=True):
     """sources by path; homes by kind (the best reading among its sources); failures as (source, why); actors is the
     first line of each actor class; skips are what was malformed or passed over, by source; incomplete names the
     sources of which something is missing. upload_cut is where a supervisor says that it uploaded a part of its node's
-    Ray logs.
+    Ray logs; unheard is the outage that lasts, None while the job is heard.
 
     A file without a line tells nothing and counts as unread."""
 
@@ -80,6 +85,7 @@ class CoverageView(msgspec.Struct, frozen=True):
     skips: tuple[Skip, ...] = ()
     incomplete: tuple[str, ...] = ()
     upload_cut: Evidence | None = None
+    unheard: Silence | None = None
 
     def was_read(self, kind: SourceKind) -> bool:
         """Whether a source of this home has been read up to now."""
@@ -97,7 +103,10 @@ class CoverageView(msgspec.Struct, frozen=True):
 
 
 class CoverageTracker(ShowingTracker):
-    """Notes each source's begin, end and failure, and the newest place read in it."""
+    """Notes each source's begin, end and failure, and the newest place read in it; and whether the job is heard.
+
+    beside is set while the newest beat is one of an outage. Places that were read are settled with the beat after it,
+    as they would have been without it: between them only the two ends of a beat count."""
 
     sources: dict[str, SourceCoverage] = {}
     failures: list[tuple[str, str]] = []
@@ -108,19 +117,26 @@ class CoverageTracker(ShowingTracker):
     homes: dict[SourceKind, Reading] | None = None
     incomplete: tuple[str, ...] = ()
     cut: Evidence | None = None
+    heard: Evidence | None = None
+    heard_us: int = 0
+    unheard: Silence | None = None
+    beside: bool = False
     shown: CoverageView | None = None
 
     def _every(self, observations: Sequence[Observation]) -> None:
-        newest, actors = self.newest, self.actors
+        newest, actors, heard = self.newest, self.actors, None
         for observation in observations:
             if type(observation.signal) in _MADE_BY_THE_SHARD:
                 continue
-            evidence, actor = observation.evidence, observation.origin.actor
+            evidence, actor, heard = observation.evidence, observation.origin.actor, observation
             newest[evidence.source] = evidence
             if evidence.at_us is not None and observation.at_us - evidence.at_us > _LATE_AFTER_US:
                 self.late[evidence.source] = self.late.get(evidence.source, 0) + 1
             if actor and actor not in actors and len(actors) < ACTORS_KEPT:
                 actors[actor] = evidence
+        self.beside = False
+        if heard is not None:
+            self.heard, self.heard_us = heard.evidence, heard.at_us
 
     def _seen(self, observation: Observation) -> None:
         kind = observation.signal.kind
@@ -186,13 +202,24 @@ class CoverageTracker(ShowingTracker):
     def _attempt(self, observation: Observation) -> None:
         self.cut = self.shown = None
 
+    def _silent(self, observation: Observation) -> None:
+        self.unheard = Silence(observation.signal, self.heard_us or observation.at_us, self.heard)
+        self.beside, self.shown = True, None
+
+    def _again(self, observation: Observation) -> None:
+        self.unheard, self.beside, self.shown = None, True, None
+
+    def tick(self, now_us: int) -> bool:
+        """Whether places were read that no view shows yet."""
+        return bool(self.newest)
+
     def _keep(self, name: str, coverage: SourceCoverage) -> None:
         self.sources[name] = coverage
         self.homes = self.shown = None
 
     def view(self) -> CoverageView:
         """The sources as they were read so far."""
-        if self.newest:
+        if self.newest and not self.beside:
             self._settle()
         if self.homes is None:
             found = {
@@ -211,6 +238,7 @@ class CoverageTracker(ShowingTracker):
                 tuple(self.skips.values()),
                 self.incomplete,
                 self.cut,
+                self.unheard,
             )
         return self.shown
 
@@ -235,6 +263,8 @@ class CoverageTracker(ShowingTracker):
         DriverExited: _cut,
         UploadCut: _cut,
         AttemptStarted: _attempt,
+        Unheard: _silent,
+        HeardAgain: _again,
     }
 
 

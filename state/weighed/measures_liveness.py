@@ -9,6 +9,7 @@ from state.gates.liveness import is_multi_mesh
 from state.gates.liveness_words import ACTORS, AGGREGATED, allowance_words, not_pulled
 from state.gates.stall import signature, stall
 from state.over import job_over
+from state.unheard import unheard
 from state.weighed.measured import Measured, absent, measured
 from state.wording import clock, plural, span
 
@@ -30,6 +31,14 @@ def over(case: Case) -> Measured:
     if shown is None:
         return measured(f"no record shows the job over: {state_poll(case).says}", case.scheduler.state_evidence)
     return measured("a record shows the job over", shown)
+
+
+def heard(case: Case) -> Measured:
+    if (silence := unheard(case)) is not None:
+        return measured(f"nothing is heard of the job since {clock(silence.since_us)}", silence.newest)
+    if case.coverage.unheard is not None:
+        return measured(f"nothing is heard of the job, but {over(case).says}", *over(case).evidence)
+    return measured("nothing says that lines and polls of the job don't arrive")
 
 
 def done(case: Case) -> Measured:
@@ -174,6 +183,7 @@ MEASURES: dict[str, Callable[[Case], Measured]] = {
     "case.scheduler.state_us": state_poll,
     "state_poll_age_allowed(case)": poll_age_allowed,
     "job_over(case)": over,
+    "unheard(case)": heard,
     "case.phases.done": done,
     "case.phases.done_us": done,
     "case.freshness.step_done": steps,

@@ -66,7 +66,8 @@ def test_bare_log_and_standard_input_are_captures_too() -> None:
     log = WEDGE / "finelog.log"
     by_name, piped = records(log, "A")[0], records("-", "A", stdin=log.read_bytes())[0]
     assert by_name["condition"] == piped["condition"] == "INCOMPLETE"
-    assert by_name["rules"][0]["missing"][0]["evidence"] == "the state poll"
+    fired = next(rule for rule in by_name["rules"] if rule["came"] == "fired")
+    assert fired["missing"][0]["evidence"] == "the state poll"
 
 
 def test_job_toml_is_read_instead_of_the_captures_own(tmp_path: Path) -> None:

@@ -1,0 +1,231 @@
+"""The files of one live job as its shippers send them: the same to the job's feed as a capture that is followed.
+
+What arrives waits until a tick says that all up to a time has come, so that what the feed reads is a function of the
+stream and not of the moments at which it was heard.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dataflow.blocks import BLOCK_BYTES
+from dataflow.capture import Source, TrialTar
+from dataflow.families import GoesOn
+from dataflow.homes import home_of, writer_of
+from dataflow.identity import Mark
+from dataflow.live_source import LiveSource
+from dataflow.node_clocks import NodeClocks
+from dataflow.reads import Compression, compression_of
+from dataflow.rescan import Found
+from dataflow.shelf import Shelf
+from dataflow.shipped_tail import ShippedTail
+from dataflow.trial_watch import TrialSeen
+from dataflow.turns import Held
+from dataflow.wire import Part, PollLine
+from dataflow.wire_words import ArchiveSeen, DumpSeen, Failed, FolderSeen, LinkSeen, Listed, Tick, Told
+from dataflow.wire_words import TrialSeen as TrialSent
+from extractors.record import Block, SourceKind
+
+Seen = Listed | Told | TrialSent | ArchiveSeen | DumpSeen | FolderSeen | LinkSeen | Failed
+
+
+class ShippedFiles:
+    """See `Files`. Where two hosts send a file of the same name, that of the second is called `<host>:<name>`.
+
+    shelf is where files lie that are read whole.
+    """
+
+    stands = True
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        make: Callable[[Source, int], LiveSource],
+        take: Callable[[LiveSource], None],
+    ) -> None:
+        self.entries: dict[str, LiveSource] = {}
+        self.clocks = NodeClocks()
+        self._shelf = shelf
+        self._make, self._take = make, take
+        self._tails: dict[str, ShippedTail] = {}
+        self._fresh: dict[str, Source] = {}
+        self._due: dict[str, None] = {}
+        self._owners: dict[str, str] = {}
+        self._behind: dict[str, tuple[str, ...]] = {}
+        self._trials: list[TrialSeen] = []
+        self._archives: list[TrialTar] = []
+        self._dumps: list[Source] = []
+        self._failures: list[tuple[str, str]] = []
+
+    @property
+    def brisk(self) -> bool:
+        """Whether something waits to be read."""
+        return bool(self._due)
+
+    @property
+    def behind_us(self) -> int | None:
+        """The time from which on not all was sent that is there; None where all was."""
+        names = [name for each in self._behind.values() for name in each]
+        return min((self.entries[n].newest_us if n in self.entries else 0 for n in names), default=None)
+
+    def tail_of(self, source: Source, mark: Mark | None, block_bytes: int, line_bytes: int) -> ShippedTail:
+        """The tail that takes what comes of a source."""
+        tail = self._tails.get(source.relative)
+        if tail is None:
+            tail = self._tails[source.relative] = ShippedTail(source, mark, block_bytes, line_bytes)
+        return tail
+
+    def look(self, now_us: int) -> Found:
+        """What came since the last look."""
+        del now_us
+        found = Found(
+            tuple(self._dumps), (), tuple(self._archives), tuple(self._trials), tuple(sorted(set(self._failures)))
+        )
+        for each in (self._dumps, self._archives, self._trials, self._failures):
+            each.clear()
+        return found
+
+    def held(self, now_us: int) -> Iterator[Held]:
+        """What lines without end say now."""
+        del now_us
+        for name in self.entries:
+            if self._tails[name].says:
+                yield self._tails[name].says.pop()
+
+    def read(self, now_us: int) -> None:
+        """Reads what has come."""
+        del now_us
+        fresh, self._fresh = self._fresh, {}
+        for name, source in fresh.items():
+            self.entries[name] = self._make(source, BLOCK_BYTES)
+        due, self._due = self._due, {}
+        for name in due:
+            self._take(self.entries[name])
+
+    def tick(self, host: str, tick: Tick) -> None:
+        """A shipper says how far it is."""
+        self._behind[host] = tuple(self._own(host, name) for name in tick.behind)
+        if tick.anchor_us:
+            self.clocks = NodeClocks((tick.anchor_us, tick.skews))
+
+    def has(self, host: str, polls: dict[str, tuple[int, int]]) -> bool:
+        """Whether the polls have come up to these places: they travel on another topic."""
+        tails = ((self._tails.get(self._own(host, name)), place) for name, place in polls.items())
+        return all(tail is not None and tail.stands >= tuple(place) for tail, place in tails)
+
+    def block(self, host: str, block: Block) -> None:
+        """Takes lines."""
+        tail = self._tail(host, block.source, None)
+        tail.take(block)
+        if tail.due:
+            self._due[tail.source.relative] = None
+
+    def poll(self, host: str, poll: PollLine) -> None:
+        """Takes a line of a poll file."""
+        tail = self._tail(host, poll.source, SourceKind.POLL)
+        tail.take(Block(poll.source, poll.offset, poll.line, poll.data + b"\n", poll.generation))
+        if tail.due:
+            self._due[tail.source.relative] = None
+
+    def part(self, host: str, part: Part) -> None:
+        """Takes a piece of a file that is read whole. Raises OSError."""
+        self._shelf.put(self._own(host, part.source), part.offset, part.data, part.mtime_ns)
+
+    def seen(self, host: str, word: Seen) -> None:
+        """Takes a word. Raises OSError."""
+        if isinstance(word, Failed):
+            self._failures.append((word.relative, word.why))
+            return
+        name = self._own(host, word.piece.source if isinstance(word, Told) else word.relative)
+        path = str(self._shelf.path_of(name))
+        if isinstance(word, Listed):
+            self._list(Source(name, path, word.kind, word.compression, writer=word.writer))
+        elif isinstance(word, Told):
+            tail = self._tail(host, word.piece.source, None)
+            tail.told(word.piece)
+            if tail.due:
+                self._due[tail.source.relative] = None
+        elif isinstance(word, TrialSent):
+            self._trials.append(TrialSeen(word.name, name, path, word.ended))
+        elif isinstance(word, ArchiveSeen):
+            self._archives.append(TrialTar(name, path, word.compression))
+        elif isinstance(word, DumpSeen):
+            self._dumps.append(Source(name, path, SourceKind.FLIGHT, compression_of(name), writer=writer_of(name)))
+        elif isinstance(word, FolderSeen):
+            self._shelf.folder_of(name)
+        else:
+            self._shelf.link(name)
+
+    def begin_again(self, host: str) -> None:
+        """A shipper counts from nothing: what it sends is new as far as is known."""
+        for name, tail in self._tails.items():
+            if self._owners.get(name) == host:
+                tail.begin_again()
+                self._due[name] = None
+
+    def leave(self, host: str) -> None:
+        """Nothing is waited for that this shipper has not sent."""
+        self._behind.pop(host, None)
+
+    def sources(self, host: str) -> Sequence[LiveSource]:
+        """Those of one shipper."""
+        return [entry for name, entry in self.entries.items() if self._owners.get(name) == host]
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that `restore` needs."""
+        entries = {name: (each.source, each.snapshot()) for name, each in self.entries.items()}
+        tails = {name: tail.rest for name, tail in self._tails.items()}
+        found = self._trials, self._archives, self._dumps, self._failures
+        return entries, tails, self._fresh, self._due, self._owners, self._behind, self.clocks.known, found
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Goes on where a snapshot was made. Raises whatever a broken one causes."""
+        entries, tails, self._fresh, self._due, self._owners, self._behind, known, found = snapshot
+        self.clocks = NodeClocks(known)
+        self._trials, self._archives, self._dumps, self._failures = found
+        for name, (source, kept) in entries.items():
+            self.entries[name] = entry = self._make(source, BLOCK_BYTES)
+            entry.restore(kept, BLOCK_BYTES)
+        for name, source in self._fresh.items():
+            self._tails[name] = ShippedTail(source)
+        for name, rest in tails.items():
+            self._tails[name].go_on(rest)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _own(self, host: str, name: str) -> str:
+        """The name of a host's file."""
+        owner = self._owners.setdefault(name, host)
+        return name if owner == host else f"{host.replace('/', '_')}:{name}"
+
+    def _tail(self, host: str, relative: str, kind: SourceKind | None) -> ShippedTail:
+        """The tail of a file, which may never have been listed: by its name, then."""
+        name = self._own(host, relative)
+        if name not in self._tails:
+            home = home_of(relative)
+            found = kind or (home if isinstance(home, SourceKind) else SourceKind.AGGREGATED)
+            self._list(Source(name, str(self._shelf.path_of(name)), found, Compression.NONE, writer=writer_of(name)))
+        return self._tails[name]
+
+    def _list(self, source: Source) -> None:
+        if source.relative not in self._tails:
+            self._owners.setdefault(source.relative, "")
+            self._tails[source.relative] = ShippedTail(source)
+            self._fresh[source.relative] = source
+
+
+def followed(shelf: Shelf, given: list[ShippedFiles]) -> Callable[..., ShippedFiles]:
+    """What a feed calls to have its files; they are put into given, too."""
+
+    def follow(
+        path: str,
+        lateness_us: int,
+        make: Callable[[Source, int], LiveSource],
+        take: Callable[[LiveSource], None],
+        asked: Callable[[LiveSource, GoesOn | None], None],
+    ) -> ShippedFiles:
+        del path, lateness_us, asked
+        given.append(ShippedFiles(shelf, make, take))
+        return given[-1]
+
+    return follow
