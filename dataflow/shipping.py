@@ -148,6 +148,9 @@ class _Live:
             if self.lost is None:
                 self.notes.append(f"{captured}: the topics are not those that it was shipped to; all is sent anew")
             kept = kept.begun_anew(topics)
+        # A session is known before its first word is sent: killed then, it goes on all the same.
+        self.places.keep(self.path, kept)
+        self.places.save(at_once=True)
         self.asked.clock.not_before(kept.now_us)
         bare = os.path.isfile(self.path)
         self.shipment = Shipment(self.path, kept, self.asked.host, self.outbox, self.naming.text, self.notes, bare)
