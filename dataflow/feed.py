@@ -187,12 +187,16 @@ def anchor(sources: Sequence[Source]) -> int:
         del known[0]
     if known:
         return known[0]
-    for source in sources:
-        for found in _DATED.finditer(_head(source)):
-            date = found[1] or b"-".join(found.group(3, 4, 5))
-            at_us = parse_iso((date + b"T" + (found[2] or found[6])).decode())
-            if at_us is not None:
-                return at_us
+    return next((at_us for source in sources if (at_us := first_date(_head(source)))), 0)
+
+
+def first_date(head: bytes) -> int:
+    """The first date in a log's head, in microseconds; 0 where there is none."""
+    for found in _DATED.finditer(head):
+        date = found[1] or b"-".join(found.group(3, 4, 5))
+        at_us = parse_iso((date + b"T" + (found[2] or found[6])).decode())
+        if at_us is not None:
+            return at_us
     return 0
 
 

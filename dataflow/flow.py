@@ -91,7 +91,7 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
         records: list[dict[str, Any]] = []
         for beat, views in () if self._broken else values:
             if beat.fresh:
-                self._judge = Judge(self._heartbeat_us)
+                self._judge = Judge(None if beat.recorded else self._heartbeat_us)
             try:
                 records += () if beat.partial else self._judge.weigh(beat, views)
             except Exception as error:

@@ -139,9 +139,7 @@ class Shipment:
 
     def _begun(self) -> None:
         captured = shown(self.path)
-        self._word(
-            Begun(captured, self._facts, recorded=False, bare=self._bare, lateness_us=LATENESS_US, anew=self.kept.anew)
-        )
+        self._word(Begun(captured, self._facts, False, self._bare, LATENESS_US, self.kept.anew))
 
     def _found(self, found: Found) -> None:
         for source in found.new:

@@ -4,16 +4,18 @@ What arrives waits until a tick says that all up to a time has come, so that wha
 stream and not of the moments at which it was heard.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dataflow.blocks import BLOCK_BYTES
 from dataflow.capture import Source, TrialTar
 from dataflow.families import GoesOn
+from dataflow.feed import first_date
 from dataflow.homes import home_of, writer_of
 from dataflow.identity import Mark
 from dataflow.live_source import LiveSource
 from dataflow.node_clocks import NodeClocks
+from dataflow.polls import recorded_at
 from dataflow.reads import Compression, compression_of
 from dataflow.rescan import Found
 from dataflow.shelf import Shelf
@@ -34,8 +36,6 @@ class ShippedFiles:
     shelf is where files lie that are read whole.
     """
 
-    stands = True
-
     def __init__(
         self,
         shelf: Shelf,
@@ -43,6 +43,7 @@ class ShippedFiles:
         take: Callable[[LiveSource], None],
     ) -> None:
         self.entries: dict[str, LiveSource] = {}
+        self.stands = True
         self.clocks = NodeClocks()
         self._shelf = shelf
         self._make, self._take = make, take
@@ -60,6 +61,11 @@ class ShippedFiles:
     def brisk(self) -> bool:
         """Whether something waits to be read."""
         return bool(self._due)
+
+    @property
+    def missed(self) -> bool:
+        """Whether bytes of a file never came."""
+        return any(tail.missed for tail in self._tails.values())
 
     @property
     def behind_us(self) -> int | None:
@@ -95,6 +101,8 @@ class ShippedFiles:
         """Reads what has come."""
         del now_us
         fresh, self._fresh = self._fresh, {}
+        if fresh and not self.clocks.anchor_us:
+            self.clocks = NodeClocks((self._first_date(fresh.values()), {}))
         for name, source in fresh.items():
             self.entries[name] = self._make(source, BLOCK_BYTES)
         due, self._due = self._due, {}
@@ -104,13 +112,14 @@ class ShippedFiles:
     def tick(self, host: str, tick: Tick) -> None:
         """A shipper says how far it is."""
         self._behind[host] = tuple(self._own(host, name) for name in tick.behind)
+        self.stands = tick.stands
         if tick.anchor_us:
             self.clocks = NodeClocks((tick.anchor_us, tick.skews))
 
     def has(self, host: str, polls: dict[str, tuple[int, int]]) -> bool:
-        """Whether the polls have come up to these places: they travel on another topic."""
+        """Whether the polls that begin at these places have come: they travel on another topic."""
         tails = ((self._tails.get(self._own(host, name)), place) for name, place in polls.items())
-        return all(tail is not None and tail.stands >= tuple(place) for tail, place in tails)
+        return all(tail is not None and tail.stands > tuple(place) for tail, place in tails)
 
     def block(self, host: str, block: Block) -> None:
         """Takes lines."""
@@ -175,12 +184,14 @@ class ShippedFiles:
         entries = {name: (each.source, each.snapshot()) for name, each in self.entries.items()}
         tails = {name: tail.rest for name, tail in self._tails.items()}
         found = self._trials, self._archives, self._dumps, self._failures
-        return entries, tails, self._fresh, self._due, self._owners, self._behind, self.clocks.known, found
+        known = self._owners, self._behind, self.clocks.known, self.stands
+        return entries, tails, self._fresh, self._due, known, found
 
     def restore(self, snapshot: tuple[Any, ...]) -> None:
         """Goes on where a snapshot was made. Raises whatever a broken one causes."""
-        entries, tails, self._fresh, self._due, self._owners, self._behind, known, found = snapshot
-        self.clocks = NodeClocks(known)
+        entries, tails, self._fresh, self._due, known, found = snapshot
+        self._owners, self._behind, clocks, self.stands = known
+        self.clocks = NodeClocks(clocks)
         self._trials, self._archives, self._dumps, self._failures = found
         for name, (source, kept) in entries.items():
             self.entries[name] = entry = self._make(source, BLOCK_BYTES)
@@ -193,10 +204,20 @@ class ShippedFiles:
     def close(self) -> None:
         """Nothing is open."""
 
+    def _first_date(self, sources: Iterable[Source]) -> int:
+        """A moment near the beginning of what came, where no shipper of ours says one: that of the first poll, or the
+        first in a log; 0 where there is none."""
+        heads = [(each.kind, self._tails[each.relative].head) for each in sources]
+        polls = [at_us for kind, head in heads if kind is SourceKind.POLL and (at_us := recorded_at(head))]
+        return min(polls, default=0) or next((at for _, head in heads if (at := first_date(head))), 0)
+
     def _own(self, host: str, name: str) -> str:
         """The name of a host's file."""
-        owner = self._owners.setdefault(name, host)
-        return name if owner == host else f"{host.replace('/', '_')}:{name}"
+        if self._owners.setdefault(name, host) == host:
+            return name
+        own = f"{host.replace('/', '_')}:{name}"
+        self._owners[own] = host
+        return own
 
     def _tail(self, host: str, relative: str, kind: SourceKind | None) -> ShippedTail:
         """The tail of a file, which may never have been listed: by its name, then."""
@@ -209,7 +230,6 @@ class ShippedFiles:
 
     def _list(self, source: Source) -> None:
         if source.relative not in self._tails:
-            self._owners.setdefault(source.relative, "")
             self._tails[source.relative] = ShippedTail(source)
             self._fresh[source.relative] = source
 

@@ -32,10 +32,12 @@ NOBODY = ""
 
 class Session(msgspec.Struct):
     """One shipper's reading of the job. now_us is up to when all of it has come; ticks are those that wait for polls;
-    heard (monotonic seconds) when it was heard last; stopped_us when it said that it ends."""
+    anew is how often all was sent anew; heard (monotonic seconds) when it was heard last; stopped_us when it said that
+    it ends."""
 
     id: str
     ticks: deque[Tick]
+    anew: int = 0
     now_us: int = 0
     heard: float = 0.0
     stopped_us: int = 0
@@ -82,7 +84,7 @@ class ShippedJob:
         session.heard = self._monotonic()
         what = arrived.what
         if isinstance(what, Begun):
-            self._declared(what)
+            self._declared(what, session)
         if self._recording is not None:
             self._recording.take(arrived)
             return []
@@ -93,7 +95,7 @@ class ShippedJob:
         if self._recording is not None:
             self._begin_replay()
         elif NOBODY in self._sessions and self.feed is not None:
-            back = self._back()
+            back = self._back(f"the brokers answer at {write_iso(now_us)}")
             self._sessions[NOBODY].now_us = now_us
             return back + self._advance()
         return []
@@ -169,8 +171,11 @@ class ShippedJob:
         self.feed = self._files = self._recording = self._replay = self._ended_at = None
         self._unheard, self._now_us = "", 0
 
-    def _declared(self, begun: Begun) -> None:
+    def _declared(self, begun: Begun, session: Session) -> None:
         self.path = begun.captured
+        again, session.anew = begun.anew > session.anew, begun.anew
+        if again and self._files is not None and self._files.missed and len(self._sessions) == 1:
+            self._anew()
         if begun.recorded:
             return
         declared = JobDeclared(facts_of(begun, self.job, self.notes), captured=begun.captured)
@@ -214,9 +219,10 @@ class ShippedJob:
     def _ticked(self, host: str, session: Session) -> list[Beat]:
         """Goes on by the ticks for which all polls have come."""
         assert self._files is not None
-        beats = self._back()
+        beats: list[Beat] = []
         while session.ticks and self._files.has(host, session.ticks[0].polls):
             tick = session.ticks.popleft()
+            beats += self._back(f"its shipper on {host} sent all up to {write_iso(tick.now_us)}")
             self._files.tick(host, tick)
             session.now_us, session.stopped_us = max(session.now_us, tick.now_us), 0
             beats += self._advance()
@@ -239,10 +245,10 @@ class ShippedJob:
         self._unheard = why
         return self.feed.aside(Unheard(why, command, output), "unheard")
 
-    def _back(self) -> list[Beat]:
+    def _back(self, why: str) -> list[Beat]:
         if not self._unheard or self.feed is None:
             return []
-        why, self._unheard = self._unheard, ""
+        self._unheard = ""
         return self.feed.aside(HeardAgain(why), "heard_again")
 
     def _leave(self, host: str, session: Session) -> None:

@@ -55,7 +55,7 @@ class Recording:
         feed = self._feed([*self.ended.failures, *lost])
         fresh = True
         for beat in feed.beats(Outcome()):
-            yield msgspec.structs.replace(beat, fresh=True) if fresh else beat
+            yield msgspec.structs.replace(beat, fresh=True, recorded=True) if fresh else beat
             fresh = False
             self._notes += [f"{self.job}: {note}" for note in feed.notes]
             feed.notes.clear()

@@ -17,6 +17,7 @@ class ShippedTail:
     """The same to its user as a Tail. What is given it (`take`, `told`) is read at the next poll.
 
     mark holds offset, line and generation of what was taken; the generation counts on over the sessions of shippers.
+    missed says that bytes never came.
     """
 
     more = False
@@ -31,6 +32,7 @@ class ShippedTail:
         self.mark = mark or Mark()
         self.elsewhere: Callable[[], Mark | None] = lambda: None
         self.says: deque[Held] = deque(maxlen=1)
+        self.missed = False
         self._pieces: list[Piece] = []
         self._first = self.mark.generation
         self._anywhere = False
@@ -45,6 +47,11 @@ class ShippedTail:
     def due(self) -> bool:
         """Whether there is something to be polled."""
         return bool(self._pieces)
+
+    @property
+    def head(self) -> bytes:
+        """The first lines that were not polled."""
+        return next((piece.data for piece in self._pieces if isinstance(piece, Block)), b"")
 
     def poll(self, now_us: int) -> list[Piece]:
         """What has come since the last poll, in order."""
@@ -70,7 +77,7 @@ class ShippedTail:
         end = offset + len(data)
         self.mark = msgspec.structs.replace(mark, offset=end, line=line + data.count(b"\n"), size=end)
 
-    def told(self, piece: Rotated | TailFailed | TailResumed | LineCut | Continued | Held) -> None:
+    def told(self, piece: Rotated | TailFailed | TailResumed | LineCut | Continued | Gap | Held) -> None:
         """Takes a word of what happened to the file."""
         if isinstance(piece, Rotated):
             self._turned(piece)
@@ -80,6 +87,9 @@ class ShippedTail:
             if self._is_of_now(piece.generation) and not self.mark.offset:
                 self._anywhere = True
                 self._pieces.append(piece)
+        elif isinstance(piece, Gap):
+            if piece.offset + piece.size > self.mark.offset:
+                self._miss(piece.offset + piece.size)
         elif isinstance(piece, Held):
             if piece.offset == self.mark.offset:
                 self.says.append(piece)
@@ -100,11 +110,11 @@ class ShippedTail:
     @property
     def rest(self) -> tuple[Any, ...]:
         """What else must be known to go on."""
-        return self.mark, self._first, self._anywhere, self._failed, self._pieces, self.says
+        return self.mark, self._first, self._anywhere, self._failed, self._pieces, self.says, self.missed
 
     def go_on(self, rest: tuple[Any, ...]) -> None:
         """Goes on with the rest of a snapshot."""
-        self.mark, self._first, self._anywhere, self._failed, self._pieces, self.says = rest
+        self.mark, self._first, self._anywhere, self._failed, self._pieces, self.says, self.missed = rest
 
     def close(self) -> None:
         """Nothing is open."""
@@ -144,5 +154,6 @@ class ShippedTail:
 
     def _miss(self, offset: int) -> None:
         mark = self.mark
+        self.missed = True
         self._pieces.append(Gap(self.source.relative, mark.offset, offset - mark.offset))
         self.mark = msgspec.structs.replace(mark, offset=offset, size=offset)

@@ -11,7 +11,7 @@ import msgspec
 from dataflow.blocks import LineCut
 from dataflow.homes import Writer
 from dataflow.reads import Compression
-from dataflow.turns import Continued, Held, Rotated, TailFailed, TailResumed
+from dataflow.turns import Continued, Gap, Held, Rotated, TailFailed, TailResumed
 from extractors.extract import Skew
 from extractors.record import SourceKind
 
@@ -42,7 +42,7 @@ class Listed(msgspec.Struct, frozen=True, tag=True):
 class Told(msgspec.Struct, frozen=True, tag=True):
     """What happened to a file."""
 
-    piece: Rotated | TailFailed | TailResumed | LineCut | Continued | Held
+    piece: Rotated | TailFailed | TailResumed | LineCut | Continued | Gap | Held
 
 
 class TrialSeen(msgspec.Struct, frozen=True, tag=True):

@@ -114,7 +114,8 @@ class Beat(msgspec.Struct, frozen=True):
     """The observations of one job up to a tick, in order: the unit that travels through the flow.
 
     partial says that more of the same beat follows, so that it is folded but nothing is judged yet. fresh says that the
-    stream begins with it, so that nothing that is remembered of the job counts; blind that the job's sources could not
+    stream begins with it, so that nothing that is remembered of the job counts, and recorded beside it that the stream
+    is that of a finished capture, in which nothing is repeated at heartbeats; blind that the job's sources could not
     be read when it was cut. kinds are the types of its signals, so that a tracker is not asked of what none of them is.
     """
 
@@ -123,6 +124,7 @@ class Beat(msgspec.Struct, frozen=True):
     observations: tuple[Observation, ...] = ()
     partial: bool = False
     fresh: bool = False
+    recorded: bool = False
     blind: bool = False
     kinds: frozenset[type] = frozenset()
 

@@ -9,7 +9,8 @@ from dataflow.feed import open_feed
 from dataflow.kafka import BrokerError
 from dataflow.shipped_job import PATIENCE_SECONDS, SILENT_SECONDS
 from dataflow.wire_words import FolderSeen, Stopped, TrialSeen
-from extractors.record import HeardAgain, Observation, SourceFailed, SourceKind, SourceSeen, Unheard
+from extractors.harbor_trials import TrialStarted
+from extractors.record import Beat, HeardAgain, Observation, SourceFailed, SourceKind, SourceSeen, Tick, Unheard
 from state.trackers.facts import JobDeclared
 from tests.dataflow.live_feeds import SECOND_US, START_US, Watched, bar, bars
 from tests.dataflow.shipped_streams import CAPTURED, Sender, Taken
@@ -19,6 +20,11 @@ NAME = "finelog.log"
 
 def told(observations: list[Observation], *kinds: type) -> list[object]:
     return [each.signal for each in observations if isinstance(each.signal, kinds)]
+
+
+def undeclared(beats: list[Beat]) -> list[tuple[Tick, list[Observation]]]:
+    """Beats without the launcher's facts, which name the capture."""
+    return [(beat.tick, [e for e in beat.observations if type(e.signal) is not JobDeclared]) for beat in beats]
 
 
 def sent(sender: Sender, seconds: int) -> list[object]:
@@ -41,15 +47,8 @@ def test_what_is_shipped_gives_the_beats_of_the_feed_over_its_files(tmp_path: Pa
         here.now_us = START_US + second * SECOND_US + 500_000
         here.beats += here.feed.poll(here.now_us)
         there.take(sender.lines(NAME, bar(second)), sender.tick(second + 0.5))
-    mine = [
-        (beat.tick, [each for each in beat.observations if type(each.signal) is not JobDeclared]) for beat in here.beats
-    ]
-    shipped = [
-        (beat.tick, [each for each in beat.observations if type(each.signal) is not JobDeclared])
-        for beat in there.beats
-    ]
-    assert shipped == mine
-    assert len(shipped) > 8
+    assert undeclared(there.beats) == undeclared(here.beats)
+    assert len(there.beats) >= 8
     assert there.beats[0].fresh
     assert there.job.feed is not None
     assert there.observations[0].signal.captured == CAPTURED
@@ -86,17 +85,17 @@ def test_nothing_is_released_beyond_a_file_that_is_behind(tmp_path: Path) -> Non
 
 def test_a_tick_waits_for_the_polls_that_travel_on_the_other_topic(tmp_path: Path) -> None:
     sender, taken = Sender(), Taken(tmp_path)
-    record = b'{"at":"2026-05-04T08:00:01.000Z","probe":"state","target":"","command":["x"],"exit":1,"stdout":"","stderr":"no"}'
-    poll = sender.poll("polls/state.jsonl", record)
-    place = {"polls/state.jsonl": (0, len(record) + 1)}
-    taken.take(
-        sender.begun(), sender.lines(NAME, bars(0, 40)), sender.tick(60, polls=place), sender.tick(61, polls=place)
-    )
+    head = b'{"at":"2026-05-04T08:00:01.000Z","probe":"gpu","target":"pod-1","command":["nvidia-smi"],'
+    record = head + b'"exit":1,"elapsed_ms":1,"stdout":"","stderr":"no"}'
+    poll = sender.poll("polls/gpu.jsonl", record)
+    place = {"polls/gpu.jsonl": (0, 0)}
+    ticks = [sender.tick(second, polls=place) for second in (60, 61)]
+    taken.take(sender.begun(), sender.lines(NAME, bars(0, 40)), *ticks)
     assert taken.beats == []
     taken.restart()
     taken.take(poll, sender.tick(62, polls=place))
     assert taken.beats
-    assert "polls/state.jsonl" in {each.evidence.source for each in taken.observations}
+    assert "polls/gpu.jsonl" in {each.evidence.source for each in taken.observations}
 
 
 def test_silence_is_told_at_the_time_that_stands_still_and_taken_back(tmp_path: Path) -> None:
@@ -145,9 +144,9 @@ def test_of_two_shippers_the_one_that_is_further_behind_says_how_far_all_is_know
     assert {each.evidence.source for each in taken.observations} >= {NAME, f"node-2:{NAME}"}
     taken.now += SILENT_SECONDS + 1
     taken.take(one.tick(70))
-    taken.job.silence(None)
-    taken.take(one.tick(80))
-    assert taken.beats[-1].tick.at_us > START_US + 70 * SECOND_US
+    taken.beats += taken.job.silence(None)
+    taken.take(one.tick(80), one.tick(95))
+    assert taken.beats[-1].tick.at_us >= START_US + 70 * SECOND_US
     failed = [each for each in taken.observations if type(each.signal) is SourceFailed]
     assert [(each.evidence.source, each.signal.whole) for each in failed] == [(f"node-2:{NAME}", False)]
 
@@ -241,6 +240,5 @@ def test_a_trial_that_was_sent_is_read_when_its_word_comes(tmp_path: Path) -> No
     taken.take(sender.begun(), sender.lines(NAME, bars(0, 40)))
     taken.take(sender.part(f"{trial}/config.json", 0, b'{"trial_name": "task__abcdefg"}', 32, START_US * 1000))
     taken.take(sender.word(TrialSeen("task__abcdefg", trial, False)), sender.tick(60))
-    assert "trial_started" in {each.pattern for each in taken.observations} or [
-        each for each in taken.observations if type(each.signal).__name__ == "TrialStarted"
-    ]
+    (started,) = told(taken.observations, TrialStarted)
+    assert started.trial == "task__abcdefg"
