@@ -238,3 +238,22 @@ def test_bare_log_is_shipped(tmp_path: Path) -> None:
     assert shipped.taken.words(Begun)[0].bare
     assert [type(each) for each in shipped.taken.sent if isinstance(each, Block)] == [Block]
     assert laid_out(shipped.taken.sent) == {("run.log", 0): bars(0, 5)}
+
+
+def test_log_that_is_rotated_while_nobody_ships_goes_on_where_the_last_word_that_arrived_stood(run: Path) -> None:
+    shipped = Shipped(run)
+    append(run / "finelog.log", bars(5, 40))
+    shipped.rounds(3)
+    append(run / "finelog.log", bars(45, 10))
+    shipped.rounds(1)
+    assert laid_out(shipped.taken.sent)[("finelog.log", 0)] == bars(0, 55)
+    shipped.taken.notes.pop()
+    assert shipped.taken.notes[-1][1].files["finelog.log"].mark.offset == len(bars(0, 45))
+    append(run / "finelog.log", bars(55, 5))
+    (run / "finelog.log").rename(run / "finelog.log.1")
+    append(run / "finelog.log", bars(60, 20))
+    shipped.killed()
+    shipped.rounds(10)
+    files = laid_out(shipped.taken.sent)
+    assert files[("finelog.log.1", 0)] == bars(0, 60)
+    assert files[("finelog.log", 1)] == bars(60, 20)
