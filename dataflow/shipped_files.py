@@ -22,7 +22,7 @@ from dataflow.shelf import Shelf
 from dataflow.shipped_polls import LAST, Place, ShippedPolls
 from dataflow.shipped_tail import ShippedTail
 from dataflow.trial_watch import TrialSeen
-from dataflow.turns import Held
+from dataflow.turns import Continued, Held
 from dataflow.wire import Part, PollLine
 from dataflow.wire_words import ArchiveSeen, DumpSeen, Failed, FolderSeen, LinkSeen, Listed, Tick, Told
 from dataflow.wire_words import TrialSeen as TrialSent
@@ -121,7 +121,7 @@ class ShippedFiles:
             self.clocks = NodeClocks((tick.anchor_us, tick.skews))
 
     def has(self, host: str, polls: dict[str, Place]) -> bool:
-        """Whether the polls that begin at these places have come: they travel on another topic."""
+        """Whether the polls before these places have come: they travel on another topic."""
         return all(self._polls.newest(self._own(host, name)) >= place for name, place in polls.items())
 
     def block(self, host: str, block: Block) -> None:
@@ -141,8 +141,11 @@ class ShippedFiles:
             self._read_polls(name, LAST)
 
     def part(self, host: str, part: Part) -> None:
-        """Takes a piece of a file that is read whole. Raises OSError."""
-        self._shelf.put(self._own(host, part.source), part.offset, part.data, part.mtime_ns)
+        """Takes a piece of a file that is read whole; its first begins it anew. Raises OSError."""
+        name = self._own(host, part.source)
+        if not part.offset:
+            self._shelf.begin(name)
+        self._shelf.put(name, part.offset, part.data, part.mtime_ns)
 
     def seen(self, host: str, word: Seen) -> None:
         """Takes a word. Raises OSError."""
@@ -157,9 +160,15 @@ class ShippedFiles:
             tail = self._tail(host, word.piece.source, None)
             if tail.source.kind is SourceKind.POLL:
                 self._polls.word(name, word.piece)
+                return
+            piece, other = word.piece, None
+            if isinstance(piece, Continued):
+                other = self._tails.get(self._own(host, piece.from_source))
+            if isinstance(piece, Continued) and other is not None:
+                tail.goes_on(piece, other)
             else:
-                tail.told(word.piece)
-                self._is_due(tail)
+                tail.told(piece)
+            self._is_due(tail)
         elif isinstance(word, TrialSent):
             self._trials.append(TrialSeen(word.name, name, path, word.ended))
         elif isinstance(word, ArchiveSeen):

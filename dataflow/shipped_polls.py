@@ -32,14 +32,14 @@ class ShippedPolls:
         self.words.setdefault(name, []).append(word)
 
     def newest(self, name: str) -> Place:
-        """A place at or behind that where the newest line begins that came."""
+        """The place behind the newest line that came."""
         waiting, tail = self.lines.get(name), self._tails.get(name)
         if waiting:
-            return waiting[-1].generation, waiting[-1].offset
-        return (-1, 0) if tail is None else (tail.stands[0], tail.stands[1] - 1)
+            return waiting[-1].generation, waiting[-1].offset + len(waiting[-1].data) + 1
+        return (-1, 0) if tail is None else tail.stands
 
     def read(self, name: str, upto: Place) -> None:
-        """Gives a file's tail the lines that begin up to this place, and the words between them."""
+        """Gives a file's tail the lines before this place, and the words between them."""
         tail = self._tails[name]
         for word in self.words.pop(name, ()):
             self._take(tail, _before(word, tail))
@@ -48,7 +48,7 @@ class ShippedPolls:
 
     def _take(self, tail: ShippedTail, upto: Place) -> None:
         waiting = self.lines.get(tail.source.relative, deque())
-        while waiting and (waiting[0].generation, waiting[0].offset) <= upto:
+        while waiting and (waiting[0].generation, waiting[0].offset) < upto:
             poll = waiting.popleft()
             tail.take(Block(poll.source, poll.offset, poll.line, poll.data + b"\n", poll.generation))
 
@@ -56,5 +56,5 @@ class ShippedPolls:
 def _before(word: FileWord, tail: ShippedTail) -> Place:
     """The place before which lines come before a word."""
     if isinstance(word, Rotated):
-        return word.generation, -1
-    return tail.stands[0], -1 if isinstance(word, Continued) else word.offset - 1
+        return word.generation, 0
+    return tail.stands[0], 0 if isinstance(word, Continued) else word.offset

@@ -86,8 +86,8 @@ def polled(sender: Sender, seconds: int) -> tuple[list[Message], list[Message]]:
     for second in range(0, seconds, 5):
         lines.append(sender.lines(NAME, bar(second)))
         if second % 10 == 0:
-            counted = {GPU: (0, sender.places.get(GPU, (0, 1))[0])}
             polls.append(sender.poll(GPU, failed_poll(second)))
+            counted = {GPU: (0, sender.places[GPU][0])}
         lines.append(sender.tick(second + 0.5, polls=counted, anchor_us=START_US))
     return lines, polls
 
@@ -124,7 +124,7 @@ def test_nothing_is_released_beyond_a_file_that_is_behind(tmp_path: Path) -> Non
 def test_a_tick_waits_for_the_polls_that_travel_on_the_other_topic(tmp_path: Path) -> None:
     sender, taken = Sender(), Taken(tmp_path)
     poll = sender.poll(GPU, failed_poll(1))
-    place = {GPU: (0, 0)}
+    place = {GPU: (0, sender.places[GPU][0])}
     ticks = [sender.tick(second, polls=place) for second in (60, 61)]
     taken.take(sender.begun(), sender.lines(NAME, bars(0, 40)), *ticks)
     assert taken.beats == []
