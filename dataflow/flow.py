@@ -104,13 +104,18 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
         return self._judge.snapshot(), list(self._judge.waiting)
 
 
+def _key(beat: Beat) -> str:
+    """What is remembered of a recorded capture is apart from what is remembered of its job live."""
+    return f"{beat.job}\0recorded" if beat.recorded else beat.job
+
+
 def build(
     jobs: JobShards | LiveShards | ShippedShard, sink: Sink, outcome: Outcome, heartbeat_us: int | None = None
 ) -> Dataflow:
     """The flow over these jobs. heartbeat_us is event time; None asks for none."""
     flow = Dataflow("wedgewatch")
     beats = op.input("jobs", flow, jobs)
-    passing: KeyedStream[Passing] = op.map("key", beats, lambda beat: (beat.job, (beat, {})))
+    passing: KeyedStream[Passing] = op.map("key", beats, lambda beat: (_key(beat), (beat, {})))
     for step in TRACKS:
         passing = op.stateful_batch(f"track_{step}", passing, partial(_TrackLogic, step, outcome))
     records = op.stateful_batch("judge", passing, lambda snapshot: _JudgeLogic(snapshot, heartbeat_us, outcome))

@@ -7,12 +7,22 @@ A topic that was made anew under its old name (brokers that lost their disks) is
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
-from dataflow.kafka import CONNECT_SECONDS, MOST_BYTES, BrokerError, Trouble, broker_error, opened, said_of
+from dataflow.kafka import (
+    CONNECT_SECONDS,
+    MOST_BYTES,
+    BrokerError,
+    Trouble,
+    broker_error,
+    opened,
+    partition_of,
+    said_of,
+)
 from dataflow.kafka_settings import Brokers
 from dataflow.kafka_topics import Standing, topics_of
 
@@ -114,6 +124,10 @@ class Follower:
         """How many partitions a topic has of which something was heard."""
         return self._standing[topic].partitions
 
+    def is_caught_up(self, job: str) -> bool:
+        """Whether all was given that the brokers had of a job when they were heard last."""
+        return all(self._is_at_end(name, partition_of(job, each.partitions)) for name, each in self._standing.items())
+
     def poll(self, seconds: float) -> Heard:
         """What comes within so many seconds, as soon as there is some. Raises nothing."""
         heard = Heard()
@@ -207,6 +221,15 @@ class Follower:
             self._heard_at, self._trouble = self._monotonic(), None
         elif self._monotonic() - self._heard_at >= QUIET_SECONDS:
             self._look_into_silence(heard)
+
+    def _is_at_end(self, topic: str, partition: int) -> bool:
+        known = self._at.get((topic, partition))
+        if known is None or self._consumer is None:
+            return False
+        with suppress(errors.IllegalStateError):
+            end = self._consumer.highwater(TopicPartition(topic, partition))
+            return end is not None and known.offset >= end
+        return False
 
     def _stands(self, place: TopicPartition, offset: int) -> None:
         known = self._at[place.topic, place.partition]

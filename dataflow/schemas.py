@@ -46,6 +46,7 @@ class BlockHeaders(BaseModel):
     size: str | None = Field(default=None, pattern=_NUMBER, description="of a part: bytes of the whole file")
     mtime_ns: str | None = Field(default=None, pattern=_NUMBER, description="of a part: when the file was written")
     session: str = Field(default="", description="names one reading of a capture by one shipper")
+    recorded: Literal["", "1"] = Field(default="", description="1: the session is that of a recorded capture")
     wire_schema: str = Field(default=SCHEMA, alias="schema", description="what the message is written by")
 
 
@@ -59,6 +60,7 @@ class PollHeaders(BaseModel):
     encoding: Literal["identity", "zstd"] = Field(default="identity", description="of the body")
     generation: str = Field(default="0", pattern=_NUMBER, description="how often the file was replaced by another")
     session: str = Field(default="", description="names one reading of a capture by one shipper")
+    recorded: Literal["", "1"] = Field(default="", description="1: the session is that of a recorded capture")
     wire_schema: str = Field(default=SCHEMA, alias="schema", description="what the message is written by")
 
 

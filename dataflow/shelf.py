@@ -1,10 +1,22 @@
 """Files that came from a shipper, in a folder that mirrors its capture: what is read whole, or again, needs a place."""
 
+import errno
 import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+
+
+def has_no_room(error: OSError) -> bool:
+    """Whether a disk takes nothing now: what is tried again later will be taken."""
+    return error.errno in _NO_ROOM
+
+
+class ShelfError(Exception):
+    """Files are not there that were put there."""
 
 
 class Shelf:
@@ -44,13 +56,6 @@ class Shelf:
             os.close(fd)
         self._came(relative, offset, offset + len(data))
 
-    def line(self, relative: str, offset: int, line: bytes) -> None:
-        """Writes a line of a file whose blank lines don't come."""
-        upto = self.upto.get(relative, 0)
-        if offset > upto:
-            self.put(relative, upto, b"\n" * (offset - upto))
-        self.put(relative, offset, line + b"\n")
-
     def folder_of(self, relative: str) -> None:
         """Makes a folder."""
         self.path_of(relative).mkdir(parents=True, exist_ok=True)
@@ -89,9 +94,17 @@ class Shelf:
         """What `restore` needs; the files themselves stay where they are."""
         return self.upto, self.ahead
 
-    def restore(self, snapshot: tuple[Any, ...]) -> None:
-        """Goes on where a snapshot was made."""
+    def restore(self, snapshot: tuple[Any, ...], sizes: dict[str, int]) -> None:
+        """Goes on where a snapshot was made. sizes are those that files may have been given since. Raises ShelfError
+        where a file lacks what was put into it."""
         self.upto, self.ahead = snapshot
+        for name, upto in self.upto.items():
+            try:
+                size = os.stat(self.path_of(name)).st_size
+            except OSError as error:
+                raise ShelfError(f"{self.path_of(name)}: {error.strerror}") from error
+            if size < min(upto, sizes.get(name, upto)):
+                raise ShelfError(f"{self.path_of(name)}: has {size} of {upto} bytes")
 
     def _came(self, relative: str, begin: int, end: int) -> None:
         upto = self.upto.get(relative, 0)

@@ -53,7 +53,7 @@ def _send_all(
     feeds: "list[ReplayFeed]", texts: list[str | None], host: str, sending: Sender, outcome: Outcome
 ) -> dict[str, Recorded]:
     """The captures that were sent, by their jobs. Sends all anew where the topics lost it."""
-    wires = [Wire(host, token_hex(8)) for _ in feeds]
+    wires = [Wire(host, token_hex(8), recorded=True) for _ in feeds]
     anew = 0
     while True:
         done = {feed.job: Recorded(feed) for feed in feeds}

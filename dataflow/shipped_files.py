@@ -4,12 +4,12 @@ What arrives waits until a tick says that all up to a time has come, so that wha
 stream and not of the moments at which it was heard.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dataflow.blocks import BLOCK_BYTES
 from dataflow.capture import Source, TrialTar
-from dataflow.families import GoesOn
 from dataflow.feed import first_date
 from dataflow.homes import home_of, writer_of
 from dataflow.identity import Mark
@@ -18,7 +18,7 @@ from dataflow.node_clocks import NodeClocks
 from dataflow.polls import recorded_at
 from dataflow.reads import Compression, compression_of
 from dataflow.rescan import Found
-from dataflow.shelf import Shelf
+from dataflow.shelf import Shelf, has_no_room
 from dataflow.shipped_polls import LAST, Place, ShippedPolls
 from dataflow.shipped_tail import ShippedTail
 from dataflow.trial_watch import TrialSeen
@@ -28,7 +28,16 @@ from dataflow.wire_words import ArchiveSeen, DumpSeen, Failed, FolderSeen, LinkS
 from dataflow.wire_words import TrialSeen as TrialSent
 from extractors.record import Block, SourceKind
 
+_ANONYMOUS = "/"
+_STRANGE = re.compile(r"[/\0]")
+_HOST = 60
+"""Characters of a host's name that stand before the name of a file."""
 Seen = Listed | Told | TrialSent | ArchiveSeen | DumpSeen | FolderSeen | LinkSeen | Failed
+
+
+def anonymous(host: str) -> str:
+    """Who owns the files of a sender that names no session: another one than a shipper on the same host."""
+    return f"{host}{_ANONYMOUS}"
 
 
 class ShippedFiles:
@@ -136,19 +145,43 @@ class ShippedFiles:
         self._polls.line(tail.source.relative, poll)
 
     def read_polls(self) -> None:
-        """All polls that came may be read: they are of a sender that says no ticks."""
+        """All polls may be read that came of senders that say no ticks."""
         for name in list(self._polls.lines):
-            self._read_polls(name, LAST)
+            if self._owners.get(name, "").endswith(_ANONYMOUS):
+                self._read_polls(name, LAST)
+
+    def miss_polls(self, host: str, polls: dict[str, Place]) -> None:
+        """What has not come of the polls before these places never will."""
+        for name, place in polls.items():
+            tail = self._tail(host, name, SourceKind.POLL)
+            if self._polls.newest(tail.source.relative) < place:
+                self._read_polls(tail.source.relative, place)
+                tail.lacks(*place)
+                self._is_due(tail)
 
     def part(self, host: str, part: Part) -> None:
-        """Takes a piece of a file that is read whole; its first begins it anew. Raises OSError."""
+        """Takes a piece of a file that is read whole; its first begins it anew. Raises OSError for want of room."""
         name = self._own(host, part.source)
-        if not part.offset:
-            self._shelf.begin(name)
-        self._shelf.put(name, part.offset, part.data, part.mtime_ns)
+        try:
+            if not part.offset:
+                self._shelf.begin(name)
+            self._shelf.put(name, part.offset, part.data, part.mtime_ns)
+        except OSError as error:
+            self._unkept(name, error)
 
     def seen(self, host: str, word: Seen) -> None:
-        """Takes a word. Raises OSError."""
+        """Takes a word. Raises OSError for want of room."""
+        try:
+            self._seen(host, word)
+        except OSError as error:
+            self._unkept(word.piece.source if isinstance(word, Told) else word.relative, error)
+
+    def _unkept(self, name: str, error: OSError) -> None:
+        if has_no_room(error):
+            raise error
+        self._failures.append((name, f"what came of it can't be kept: {error.strerror}"))
+
+    def _seen(self, host: str, word: Seen) -> None:
         if isinstance(word, Failed):
             self._failures.append((word.relative, word.why))
             return
@@ -232,8 +265,9 @@ class ShippedFiles:
         """The name of a host's file."""
         if self._owners.setdefault(name, host) == host:
             return name
-        own = f"{host.replace('/', '_')}:{name}"
-        self._owners[own] = host
+        own = f"{_STRANGE.sub('_', host.removesuffix(_ANONYMOUS))[:_HOST]}:{name}"
+        while self._owners.setdefault(own, host) != host:
+            own = f"_{own}"
         return own
 
     def _tail(self, host: str, relative: str, kind: SourceKind | None) -> ShippedTail:
@@ -257,20 +291,3 @@ class ShippedFiles:
         if source.relative not in self._tails:
             self._tails[source.relative] = ShippedTail(source)
             self._fresh[source.relative] = source
-
-
-def followed(shelf: Shelf, given: list[ShippedFiles]) -> Callable[..., ShippedFiles]:
-    """What a feed calls to have its files; they are put into given, too."""
-
-    def follow(
-        path: str,
-        lateness_us: int,
-        make: Callable[[Source, int], LiveSource],
-        take: Callable[[LiveSource], None],
-        asked: Callable[[LiveSource, GoesOn | None], None],
-    ) -> ShippedFiles:
-        del path, lateness_us, asked
-        given.append(ShippedFiles(shelf, make, take))
-        return given[-1]
-
-    return follow

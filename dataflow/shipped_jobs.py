@@ -4,7 +4,6 @@ A snapshot holds the places in the partitions and the jobs as they stood there, 
 or a repeat.
 """
 
-import errno
 import time
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from dataflow.kafka import BrokerError, Topic, partition_of
 from dataflow.kafka_follower import Follower, Message, Position
 from dataflow.kafka_settings import Brokers
 from dataflow.outcome import Outcome
+from dataflow.shelf import Shelf, has_no_room
 from dataflow.shipped_job import ShippedJob
 from dataflow.wire import Arrived, read
 from extractors.record import Beat
@@ -31,8 +31,8 @@ RETRY_SECONDS = 1.0
 """From a full disk to the next try."""
 MOST_BEATS = 64
 """Of a replay at once, while other jobs wait."""
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+LISTENS_SECONDS = 1.0
+"""What a turn counts for at most where silence is measured: what took longer was not spent listening."""
 
 Owns = Callable[[int, int], bool]
 Snapshot = tuple[tuple[Position, ...], dict[str, Any]]
@@ -64,6 +64,7 @@ class ShippedJobs:
         self._tell = tell
         self._clock = clock
         self._monotonic = monotonic
+        self._listened, self._turned_at = 0.0, monotonic()
         topics = (Topic.LINES.under(brokers.prefix), Topic.POLLS.under(brokers.prefix))
         self._pending: deque[Message] = deque()
         self._broken: set[str] = set()
@@ -72,14 +73,16 @@ class ShippedJobs:
         self._said = ""
         self._troubled_at: float | None = None
         self._looked_at = self._full_at = float("-inf")
+        if kept is None:
+            Shelf(spool).remove()
         self._follower = Follower(brokers, topics, self._restored(kept), owns=owns)
 
     def next(self) -> list[Beat]:
         """What comes within a moment, as beats. Never raises."""
         beats: list[Beat] = []
+        self._listen()
         if not self._pending:
-            replaying = any(job.replays for job in self.jobs.values())
-            heard = self._follower.poll(0.0 if replaying else TURN_SECONDS)
+            heard = self._follower.poll(0.0 if self._replaying else TURN_SECONDS)
             self._hear(heard.notes, heard.trouble)
             if heard.trouble is None and not self._follower.positions:
                 self._say("this share has no partition of the topics, which are fewer than the processes; it is idle")
@@ -90,14 +93,31 @@ class ShippedJobs:
             self._looked_at = self._monotonic()
             for job in list(self.jobs.values()):
                 self._turn(job, beats)
-        for job in [job for job in self.jobs.values() if job.replays]:
-            self._do(job, lambda job=job: job.more(MOST_BEATS), beats)  # type: ignore[misc]
+        for job in self._replaying:
+            self._do(job, lambda job=job: job.recordings.more(MOST_BEATS), beats, takes=True)  # type: ignore[misc]
         return beats
 
+    @property
+    def _replaying(self) -> list[ShippedJob]:
+        return [job for name, job in self.jobs.items() if job.recordings.replays and name not in self._broken]
+
+    def _listen(self) -> None:
+        """Silence is measured in the time in which somebody listens: not while the brokers are away, nor while a replay
+        or a slow disk holds all up."""
+        now = self._monotonic()
+        if self.trouble is None:
+            self._listened += min(now - self._turned_at, LISTENS_SECONDS)
+        self._turned_at = now
+
     def snapshot(self) -> Snapshot:
-        """Where it stands: all messages before these places were taken."""
+        """Where it stands: all messages before these places were taken. Never raises."""
         for name in self._changed - self._broken:
-            self._snapshots[name] = self.jobs[name].snapshot()
+            try:
+                self._snapshots[name] = self.jobs[name].snapshot()
+            except Exception as error:
+                self._break(self.jobs[name], error)
+        for job in self.jobs.values():
+            job.sweep()
         self._changed.clear()
         positions = {(each.topic, each.partition): each for each in self._follower.positions}
         for message in reversed(self._pending):
@@ -135,16 +155,17 @@ class ShippedJobs:
         job = self.jobs.get(name)
         if job is None:
             digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-            job = self.jobs[name] = ShippedJob(name, self._spool / digest, self._lateness_us, self._monotonic)
+            job = self.jobs[name] = ShippedJob(name, self._spool / digest, self._lateness_us, lambda: self._listened)
         return job
 
     def _turn(self, job: ShippedJob, beats: list[Beat]) -> None:
         """What time alone brings."""
         since = self._troubled_at
         trouble = self.trouble if since is not None and self._monotonic() - since >= GRACE_SECONDS else None
+        caught_up = self.trouble is None and not self._pending and self._follower.is_caught_up(job.job)
         if self.trouble is None:
-            self._do(job, lambda: job.turn(self._clock()), beats)
-        if self.trouble is None or trouble is not None:
+            self._do(job, lambda: job.turn(self._clock(), caught_up), beats)
+        if caught_up or trouble is not None:
             self._do(job, lambda: job.silence(trouble), beats)
 
     def _do(self, job: ShippedJob, what: Callable[[], list[Beat]], beats: list[Beat], takes: bool = False) -> bool:
@@ -156,23 +177,27 @@ class ShippedJobs:
             beats += what()
             if takes or len(beats) > before:
                 self._changed.add(job.job)
-            self._full_at = float("-inf")
+            if takes:
+                self._full_at = float("-inf")
         except OSError as error:
             place = f"{error.filename or self._spool}: cannot be written: {error.strerror}"
-            if error.errno in _FULL:
+            if has_no_room(error):
                 self._full_at = self._monotonic()
                 self._say(f"{place}; it is tried again")
                 return False
             self._tell(f"{job.job}: {place}; it is passed over")
         except Exception as error:
-            self._broken.add(job.job)
-            self._snapshots.pop(job.job, None)
-            why = self._outcome.failed(job.job, error)
-            self._tell(f"{job.job}: internal error: {why}; it is not judged further")
+            self._break(job, error)
         for note in job.notes:
             self._tell(note)
         job.notes.clear()
         return True
+
+    def _break(self, job: ShippedJob, error: Exception) -> None:
+        self._broken.add(job.job)
+        self._snapshots.pop(job.job, None)
+        why = self._outcome.failed(job.job, error)
+        self._tell(f"{job.job}: internal error: {why}; it is not judged further")
 
     def _hear(self, notes: list[str], trouble: BrokerError | None) -> None:
         for note in notes:
@@ -210,6 +235,7 @@ class ShippedJobs:
             except Exception as error:
                 self._tell(f"{name}: what was kept of it can't be used ({error}); all topics are read again")
                 self.jobs.clear()
+                Shelf(self._spool).remove()
                 return ()
         self._snapshots = dict(jobs)
         return positions

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dataflow.shipped_tail import FileWord, ShippedTail
 from dataflow.turns import Continued, Rotated
-from dataflow.wire import PollLine
+from dataflow.wire import ANYWHERE, PollLine
 from extractors.record import Block
 
 Place = tuple[int, int]
@@ -25,7 +25,12 @@ class ShippedPolls:
 
     def line(self, name: str, poll: PollLine) -> None:
         """Takes a line."""
-        self.lines.setdefault(name, deque()).append(poll)
+        waiting = self.lines.setdefault(name, deque())
+        if poll.offset == ANYWHERE:
+            generation, offset = max(self.newest(name), (0, 0))
+            line = waiting[-1].line + 1 if waiting else self._tails[name].mark.line
+            poll = poll._replace(generation=generation, offset=offset, line=line)
+        waiting.append(poll)
 
     def word(self, name: str, word: FileWord) -> None:
         """Takes a word."""

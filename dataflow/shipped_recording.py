@@ -30,10 +30,12 @@ class Recording:
     def take(self, arrived: Arrived) -> None:
         """Takes a message. Raises OSError where the shelf has no room."""
         what = arrived.what
-        if isinstance(what, Block | Part):
+        if isinstance(what, Begun):
+            self.begun = what
+        elif isinstance(what, Block | Part):
             self._shelf.put(what.source, what.offset, what.data, what.mtime_ns if isinstance(what, Part) else 0)
         elif isinstance(what, PollLine):
-            self._shelf.line(what.source, what.offset, what.data)
+            self._shelf.put(what.source, max(0, what.offset), what.data + b"\n")
         elif isinstance(what, FolderSeen):
             self._shelf.folder_of(what.relative)
         elif isinstance(what, LinkSeen):
@@ -48,21 +50,17 @@ class Recording:
 
     def beats(self) -> Iterator[Beat]:
         """Its replay. The first beat is fresh: nothing that was known of the job counts. What is missing by now is
-        evidence. Raises OSError."""
+        evidence. All say that they are recorded. Raises OSError."""
         assert self.ended is not None
         lost = [(name, f"bytes {a} to {b} never came") for name, (a, b) in self.missing.items()]
         self._shelf.finish({name: size for name, size in self.ended.files.items() if name not in dict(lost)})
         feed = self._feed([*self.ended.failures, *lost])
         fresh = True
         for beat in feed.beats(Outcome()):
-            yield msgspec.structs.replace(beat, fresh=True, recorded=True) if fresh else beat
+            yield msgspec.structs.replace(beat, fresh=fresh, recorded=True)
             fresh = False
             self._notes += [f"{self.job}: {note}" for note in feed.notes]
             feed.notes.clear()
-
-    def remove(self) -> None:
-        """Lets go of its files."""
-        self._shelf.remove()
 
     def snapshot(self) -> tuple[Any, ...]:
         """What `restored` needs; its files stay where they are."""
@@ -70,9 +68,9 @@ class Recording:
 
     @classmethod
     def restored(cls, job: str, shelf: Shelf, notes: list[str], snapshot: tuple[Any, ...]) -> "Recording":
-        """The recording as it stood."""
+        """The recording as it stood. Raises ShelfError where its files are not there."""
         begun, ended, kept = snapshot
-        shelf.restore(kept)
+        shelf.restore(kept, {} if ended is None else ended.files)
         recording = cls(job, begun, shelf, notes)
         recording.ended = ended
         return recording

@@ -10,12 +10,14 @@ from extractors.clocks import write_iso
 
 
 class Session(msgspec.Struct):
-    """A session. waiting is a tick whose polls have not all come, and what came after it. now_us is up to when all of
-    the capture has come; anew how often all was sent anew; heard (monotonic seconds) when the shipper was heard last;
-    stopped_us when it said that it ends."""
+    """A session. waiting is a tick whose polls have not all come, and what came after it; waited since when (monotonic
+    seconds) it waits though all was read that the brokers have. now_us is up to when all of the capture has come; anew
+    how often all was sent anew; heard (monotonic seconds) when the shipper was heard last; stopped_us when it said that
+    it ends."""
 
     id: str
     waiting: deque[Any]
+    waited: float | None = None
     anew: int = 0
     now_us: int = 0
     heard: float = 0.0

@@ -12,6 +12,9 @@ from dataflow.identity import Mark
 from dataflow.turns import Continued, Gap, Held, How, Piece, Rotated, TailFailed, TailResumed
 from extractors.record import Block, SourceKind
 
+BLANK_BYTES = 8
+"""Of a line of a poll file at most that was not sent since it is blank; a poll has more."""
+HEAD_BYTES = 256
 PAST = 8
 """Generations of a file of which it is remembered how far they were taken."""
 FileWord = Rotated | TailFailed | TailResumed | LineCut | Continued | Gap | Held
@@ -41,6 +44,7 @@ class ShippedTail:
         self._pieces: list[Piece] = []
         self._first = self.mark.generation
         self._anywhere = False
+        self._head = b""
         self._failed: TailFailed | None = None
         self._past: dict[int, tuple[int, int]] = {}
 
@@ -69,19 +73,26 @@ class ShippedTail:
         """Takes lines. What was taken before is dropped; what is missing before them is told."""
         if not self._is_of_now(block.generation):
             return
+        if not block.offset:
+            self._begins(block.data)
         mark, data, offset, line = self.mark, block.data, block.offset, block.line
         if offset < mark.offset:
             known = data[: mark.offset - offset]
             data, offset, line = data[len(known) :], mark.offset, line + known.count(b"\n")
         if not data:
             return
-        # Blank lines of a poll file are not sent.
-        if offset > mark.offset and not self._anywhere and self.source.kind is not SourceKind.POLL:
+        blank = BLANK_BYTES * (line - mark.line) if self.source.kind is SourceKind.POLL else 0
+        if offset > mark.offset + blank and not self._anywhere:
             self._miss(offset)
         self._anywhere = False
         self._pieces.append(Block(self.source.relative, offset, line, data, mark.generation))
         end = offset + len(data)
         self.mark = msgspec.structs.replace(mark, offset=end, line=line + data.count(b"\n"), size=end)
+
+    def lacks(self, generation: int, offset: int) -> None:
+        """What has not come before a place, by the shipper's count, never will."""
+        if self._is_of_now(generation) and offset > self.mark.offset:
+            self._miss(offset)
 
     def told(self, piece: FileWord) -> None:
         """Takes a word of what happened to the file."""
@@ -124,16 +135,24 @@ class ShippedTail:
     @property
     def rest(self) -> tuple[Any, ...]:
         """What else must be known to go on."""
-        flags = self._anywhere, self.missed
+        flags = self._anywhere, self.missed, self._head
         return self.mark, self._first, flags, self._failed, self._pieces, self.says, self._past
 
     def go_on(self, rest: tuple[Any, ...]) -> None:
         """Goes on with the rest of a snapshot."""
         self.mark, self._first, flags, self._failed, self._pieces, self.says, self._past = rest
-        self._anywhere, self.missed = flags
+        self._anywhere, self.missed, self._head = flags
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _begins(self, data: bytes) -> None:
+        """The beginning of a content came. A sender that counts no generations sends another one like that."""
+        known = self._head[: len(data)]
+        if self.mark.offset and known and known != data[: len(known)]:
+            self.begin_again()
+        if not self.mark.offset:
+            self._head = data[:HEAD_BYTES]
 
     def _is_of_now(self, generation: int) -> bool:
         """Whether this is of the content that is read now. A later one is turned to, though no word of it came."""
@@ -165,7 +184,7 @@ class ShippedTail:
         self._past[mark.generation] = (mark.offset, mark.line)
         if len(self._past) > PAST:
             del self._past[min(self._past)]
-        self.mark, self._anywhere = Mark(generation=generation), False
+        self.mark, self._anywhere, self._head = Mark(generation=generation), False, b""
 
     def _cut(self, piece: LineCut) -> None:
         """Behind the beginning of a line that is too long, its rest isn't sent."""

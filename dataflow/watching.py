@@ -105,13 +105,14 @@ class _Watch:
 
 def watch(asked: Asked) -> NoReturn:
     """Watches until SIGINT or SIGTERM, and ends then with exit code 0; with 2 where it can't begin."""
-    if asked.brokers is not None:
-        _knock(asked.brokers)
-    names = _names(asked) if asked.brokers is None else None
     outcome = Outcome()
     try:
-        with halting(outcome, lives=True), held(asked.store, _fingerprint(asked)) as state:
-            _run(asked, names, state, outcome)
+        with halting(outcome, lives=True):
+            if asked.brokers is not None:
+                _knock(asked.brokers)
+            names = _names(asked) if asked.brokers is None else None
+            with held(asked.store, _fingerprint(asked)) as state:
+                _run(asked, names, state, outcome)
     except StateError as error:
         unusable(str(error))
     except OSError as error:

@@ -23,6 +23,7 @@ UNPACKED_BYTES = 16 * MOST_BYTES
 PATH_BYTES = 4_096
 POLLS_SOURCE = "polls/polls.jsonl"
 """Under this name are the polls read whose sender names no file."""
+ANYWHERE = -1
 _NAME_BYTES = 255
 _WINDOW = 1 << 27
 _FEED = 1_024
@@ -56,7 +57,8 @@ class Part(NamedTuple):
 
 
 class PollLine(NamedTuple):
-    """A line of a poll file, without its newline."""
+    """A line of a poll file, without its newline. offset is ANYWHERE where the sender does not say: behind what came of
+    the file before."""
 
     source: str
     offset: int
@@ -67,19 +69,22 @@ class PollLine(NamedTuple):
 
 class Arrived(NamedTuple):
     """A message that was read. session names one reading of a capture by one shipper; host and session are empty where
-    the sender says neither."""
+    the sender says neither. recorded says that the session is that of a recorded capture."""
 
     job: str
     host: str
     session: str
     what: Block | Part | Word | PollLine
+    recorded: bool = False
 
 
 class Wire:
     """Makes what messages carry, for one session of one shipper. Used by one thread at a time."""
 
-    def __init__(self, host: str, session: str) -> None:
-        self._sent_by = (("schema", SCHEMA.encode()), ("host", _encoded(host)), ("session", session.encode()))
+    def __init__(self, host: str, session: str, recorded: bool = False) -> None:
+        self._sent_by: Headers = (("schema", SCHEMA.encode()), ("host", _encoded(host)), ("session", session.encode()))
+        if recorded:
+            self._sent_by += (("recorded", b"1"),)
         self._packer = zstandard.ZstdCompressor()
 
     def block(self, block: Block) -> Carried:
@@ -138,7 +143,8 @@ def read(message: Message) -> Arrived | Poison:
         if "schema" in headers and (why := of_another_version(_text(headers, "schema"))):
             raise _Unusable(why)
         what = _poll(message, headers) if message.topic.endswith(f".{Topic.POLLS}") else _line(message, headers)
-        return Arrived(_job(message.key), _text(headers, "host", ""), _text(headers, "session", ""), what)
+        sent_by = _text(headers, "host", ""), _text(headers, "session", "")
+        return Arrived(_job(message.key), *sent_by, what, headers.get("recorded") == b"1")
     except _Unusable as unusable:
         return poison(message.value or b"", str(unusable))
 
@@ -161,15 +167,14 @@ def _line(message: Message, headers: dict[str, bytes]) -> Block | Part | Word:
 
 
 def _poll(message: Message, headers: dict[str, bytes]) -> PollLine:
-    """Without a place in a file, the place in the topic stands for it."""
     data = _unpacked(message.value or b"", _text(headers, "encoding", "identity")).removesuffix(b"\n")
     if b"\n" in data:
         raise _Unusable("a poll of several lines")
     source = _path(headers) if "source" in headers else POLLS_SOURCE
-    offset = _number(headers, "offset", message.offset)
-    return PollLine(
-        source, offset, _number(headers, "line", message.offset + 1, 1), data, _number(headers, "generation", 0)
-    )
+    offset, line = _number(headers, "offset", ANYWHERE), _number(headers, "line", ANYWHERE, 1)
+    if ANYWHERE in (offset, line):
+        return PollLine(source, ANYWHERE, ANYWHERE, data)
+    return PollLine(source, offset, line, data, _number(headers, "generation", 0))
 
 
 def _word(value: bytes) -> Word:

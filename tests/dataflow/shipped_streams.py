@@ -113,9 +113,9 @@ class Taken:
 
     def replayed(self) -> list[Beat]:
         """All beats of the recording that it took."""
-        self.job.turn(0)
+        self.job.turn(0, True)
         given: list[Beat] = []
-        while self.job.replays:
-            given += self.job.more(64)
+        while self.job.recordings.replays:
+            given += self.job.recordings.more(64)
         self.beats += given
         return given

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.shelf import Shelf
+from dataflow.shelf import Shelf, ShelfError
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -23,7 +23,7 @@ def test_pieces_in_any_order_make_the_file(tmp_path: Path, seed: int) -> None:
         if number == 3:
             kept = shelf.snapshot()
             shelf = Shelf(tmp_path)
-            shelf.restore(kept)
+            shelf.restore(kept, {})
     assert shelf.missing({"a/b.bin": 5_000}) == {}
     assert (tmp_path / "a/b.bin").read_bytes() == data
     assert os.stat(tmp_path / "a/b.bin").st_mtime == 1_700_000_000
@@ -37,16 +37,23 @@ def test_the_first_hole_of_each_file_is_known(tmp_path: Path) -> None:
     assert shelf.missing({"a": 7, "b": 2, "c": 0, "d": 4}) == {"a": (2, 5), "d": (0, 4)}
 
 
-def test_lines_whose_blank_ones_were_left_out_stand_where_they_stood(tmp_path: Path) -> None:
+def test_what_was_put_there_and_is_gone_is_noticed_when_it_is_gone_back_to(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
-    shelf.line("polls/gpu.jsonl", 2, b"{}")
-    shelf.line("polls/gpu.jsonl", 6, b"[]")
-    assert (tmp_path / "polls/gpu.jsonl").read_bytes() == b"\n\n{}\n\n[]\n"
+    shelf.put("a", 0, b"12345")
+    shelf.put("b", 0, b"12")
+    kept = shelf.snapshot()
+    os.truncate(tmp_path / "a", 4)
+    Shelf(tmp_path).restore(kept, {"a": 4})
+    with pytest.raises(ShelfError, match="has 4 of 5 bytes"):
+        Shelf(tmp_path).restore(kept, {})
+    (tmp_path / "b").unlink()
+    with pytest.raises(ShelfError, match="No such file"):
+        Shelf(tmp_path).restore(kept, {"a": 4})
 
 
 def test_a_file_gets_its_size_at_the_end_be_it_empty_or_without_its_last_newline(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
-    shelf.line("polls/gpu.jsonl", 0, b"{}")
+    shelf.put("polls/gpu.jsonl", 0, b"{}\n")
     os.utime(tmp_path / "polls/gpu.jsonl", (5, 5))
     shelf.finish({"polls/gpu.jsonl": 2, "logs/empty.log": 0})
     assert (tmp_path / "polls/gpu.jsonl").read_bytes() == b"{}"

@@ -9,7 +9,8 @@ import pytest
 from dataflow.feed import open_feed
 from dataflow.kafka import BrokerError
 from dataflow.kafka_follower import Message
-from dataflow.shipped_job import PATIENCE_SECONDS, SILENT_SECONDS
+from dataflow.shipped_job import SILENT_SECONDS
+from dataflow.shipped_recordings import PATIENCE_SECONDS
 from dataflow.wire_words import FolderSeen, Stopped, TrialSeen
 from extractors.harbor_trials import TrialStarted
 from extractors.record import Beat, HeardAgain, Observation, SourceFailed, SourceKind, SourceSeen, Tick, Unheard
@@ -202,7 +203,7 @@ def test_lines_that_no_shipper_of_ours_sent_are_judged_by_this_machines_clock(tm
     sender, taken = Sender(host="", session=""), Taken(tmp_path)
     taken.take(sender.lines(NAME, bars(0, 20)), sender.lines("odd name", bars(0, 20)))
     assert taken.beats == []
-    taken.beats += taken.job.turn(START_US + 40 * SECOND_US)
+    taken.beats += taken.job.turn(START_US + 40 * SECOND_US, True)
     assert {each.evidence.source for each in taken.observations if type(each.signal) is SourceSeen} == {
         NAME,
         "odd name",
@@ -253,6 +254,9 @@ def test_a_recorded_capture_gives_the_very_beats_of_its_replay(tmp_path: Path, r
     assert beats[-1].tick.final
     assert [e for beat in beats[1:] for e in beat.observations] == [e for beat in mine[1:] for e in beat.observations]
     assert beats[0].observations[0].signal.facts == mine[0].observations[0].signal.facts
+    for _ in range(3):
+        taken.restart()
+        taken.job.sweep()
     assert list((tmp_path / "spool").rglob("*")) == []
     assert taken.take(*shipped(Sender(), files)) == []
     assert taken.replayed() == []

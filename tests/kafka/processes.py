@@ -28,6 +28,7 @@ class Running:
     words: Sequence[str]
     folder: Path
     bootstrap: str
+    module: str = "dataflow.cli"
     process: "subprocess.Popen[bytes] | None" = None
     killed: int = 0
 
@@ -50,13 +51,21 @@ class Running:
         """Starts it; it appends to the files of the process before it."""
         with self.out.open("ab") as out, (self.folder / f"{self.name}.err").open("ab") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "dataflow.cli", *self.words],
+                [sys.executable, "-m", self.module, *self.words],
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": str(ROOT), BOOTSTRAP: self.bootstrap},
                 stdout=out,
                 stderr=err,
             )
         return self
+
+    @property
+    def minds(self) -> bool:
+        """Whether it has come so far that it hears SIGTERM itself."""
+        assert self.process is not None
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+        return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
     def kill(self) -> None:
         """kill -9."""
@@ -80,18 +89,19 @@ class Running:
 
 @dataclass
 class Fleet:
-    """All processes of one drill. Its topics are those of the test, by the environment."""
+    """All processes of one drill. Its topics are those of the test, by the environment. module is what they run."""
 
     folder: Path
     bootstrap: str
     clock: Path | None = None
+    module: str = "dataflow.cli"
     flows: list[Running] = field(default_factory=list)
     shippers: list[Running] = field(default_factory=list)
     consumer: Running | None = None
 
     def run(self, name: str, *words: str) -> Running:
         """A process, which isn't started yet."""
-        return Running(name, words, self.folder, self.bootstrap)
+        return Running(name, words, self.folder, self.bootstrap, self.module)
 
     def topics(self, partitions: int) -> None:
         """Makes the topics, as whoever sets up the brokers does."""
@@ -173,9 +183,9 @@ class Fleet:
 
 
 @contextmanager
-def fleet(folder: Path, bootstrap: str, clock: Path | None = None) -> Iterator[Fleet]:
-    """A fleet that ends with the block."""
-    each = Fleet(folder, bootstrap, clock)
+def fleet(folder: Path, bootstrap: str, clock: Path | None = None, module: str = "dataflow.cli") -> Iterator[Fleet]:
+    """A fleet that ends with the block. module is what its processes run."""
+    each = Fleet(folder, bootstrap, clock, module)
     try:
         yield each
     finally:
