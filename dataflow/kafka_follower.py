@@ -268,5 +268,5 @@ class Follower:
 
 
 def _message(record: Any) -> Message:
-    headers = tuple((str(name), bytes(value or b"")) for name, value in record.headers)
+    headers = tuple([(name, value or b"") for name, value in record.headers])
     return Message(record.topic, record.partition, record.offset, record.key, record.value or b"", headers)
