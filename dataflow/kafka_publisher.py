@@ -155,6 +155,13 @@ class Publisher:
             told = {**_SETTINGS, "linger_ms": self._linger_ms}
             self._producer = opened(lambda more: KafkaProducer(**told, **more), self._brokers, seconds)
 
+    def recall(self) -> None:
+        """Ends the connection, and keeps what has not arrived, which it may yet do: it is sent again by the next."""
+        self.close(0)
+        for kept in self._kept:
+            kept.future = None
+        self._unsent = len(self._kept)
+
     def abandon(self) -> None:
         """Forgets what has not arrived, which it may yet do, and the connection."""
         self._kept.clear()
@@ -218,10 +225,8 @@ class Publisher:
         too_large = isinstance(error, _TOO_LARGE)
         if too_large and self._suspects:
             self._refuse(settled)
-        self.close(0)
-        for kept in self._kept:
-            kept.future = None
-        self._unsent = self._suspects = len(self._kept)
+        self.recall()
+        self._suspects = len(self._kept)
         return None if too_large else broker_error(self._brokers, error, time.monotonic())
 
     def _refuse(self, settled: Settled) -> None:

@@ -19,6 +19,10 @@ SETTLE_SECONDS = 0.2
 """How long what is under way is waited for before what came meanwhile is added."""
 PATIENCE_SECONDS = 3.0
 """After which brokers that confirm nothing are told to be away."""
+RECALL_SECONDS = 1.5
+"""After which nothing more is sent to them before it is known whether they still have the topics; brokers don't begin
+anew within this time. Where nothing arrives then either, twice as long, and so on."""
+MOST_RECALL_SECONDS = 60.0
 AGAIN_SECONDS = 1.0
 """From one try to reach brokers that are away to the next."""
 
@@ -43,6 +47,10 @@ class Sends(Protocol):
 
     def connect(self) -> None:
         """Makes the connection, unless it is there. Raises BrokerError."""
+        ...
+
+    def recall(self) -> None:
+        """Takes back what has not arrived, and ends the connection."""
         ...
 
     def abandon(self) -> None:
@@ -83,6 +91,8 @@ class Outbox:
         self._happened = Happened()
         self._lost = self._ended = self._turning = self._was_heard = False
         self._quiet_since = time.monotonic()
+        self._patience = RECALL_SECONDS
+        self._known: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
         self._thread.start()
 
@@ -120,6 +130,7 @@ class Outbox:
         with self._changed:
             self._waiting.clear()
             self._bytes, self._happened, self._lost, self.topics = 0, Happened(), False, None
+            self._known = {}
             self._changed.notify()
 
     def flush(self, seconds: float) -> None:
@@ -153,6 +164,7 @@ class Outbox:
             try:
                 if self.topics is None:
                     self._look()
+                    continue
                 self._publisher.connect()
             except BrokerError as error:
                 self._away(error)
@@ -162,8 +174,13 @@ class Outbox:
 
     def _look(self) -> None:
         """Learns which topics stand there. Raises BrokerError."""
-        self.topics = self._standing()
-        self.trouble, self._quiet_since = "", time.monotonic()
+        topics = self._standing()
+        if self._known and topics != self._known:
+            self._lose()
+        self.topics = self._known = topics
+        self._quiet_since = time.monotonic()
+        if not self._publisher.pending:
+            self.trouble = ""
 
     def _turn(self) -> None:
         """Sends what waits, and hears what became of it."""
@@ -176,7 +193,7 @@ class Outbox:
             self._bytes, self._turning = 0, True
         settled = self._publisher.settle(SETTLE_SECONDS)
         if settled.arrived:
-            self._was_heard = True
+            self._was_heard, self._patience = True, RECALL_SECONDS
             self.trouble, self._quiet_since = "", time.monotonic()
         elif settled.trouble is not None:
             self._hindered(settled.trouble)
@@ -184,14 +201,23 @@ class Outbox:
             self._turning = False
             self._happened.arrived += [each.note for each in settled.arrived if each.note is not None]
             self._happened.refused += settled.refused
-            if settled.lost:
-                self._lost = True
-                self._publisher.abandon()
+        if settled.lost:
+            self._lose()
+
+    def _lose(self) -> None:
+        with self._changed:
+            self._lost = True
+            self._publisher.abandon()
 
     def _hindered(self, error: BrokerError) -> None:
         """A confirmation that takes its time is no trouble yet."""
-        if error.trouble is not Trouble.UNREACHABLE or time.monotonic() - self._quiet_since >= PATIENCE_SECONDS:
+        quiet = time.monotonic() - self._quiet_since
+        if error.trouble is not Trouble.UNREACHABLE or quiet >= PATIENCE_SECONDS:
             self._away(error)
+        if quiet >= self._patience:
+            self._patience = min(2 * self._patience, MOST_RECALL_SECONDS)
+            self._publisher.recall()
+            self.topics = None
 
     def _away(self, error: BrokerError) -> None:
         self.trouble = str(error)

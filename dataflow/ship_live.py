@@ -20,7 +20,7 @@ from dataflow.rounds import AnyTail
 from dataflow.ship_state import Kept, KeptFile
 from dataflow.ship_whole import Whole
 from dataflow.tailing import tail_of
-from dataflow.turns import Continued, Piece, Rotated
+from dataflow.turns import Continued, Gap, Piece, Rotated
 from dataflow.wire import Carried, Part, PollLine, Wire
 from dataflow.wire_words import Begun, Failed, Listed, Stopped, Tick, Told, Word
 from extractors.record import Block, SourceKind
@@ -156,12 +156,10 @@ class Shipment:
         pieces = file.tail.poll(self._now_us)
         continued, file.continued = file.continued, []
         for piece in _in_order(pieces, continued):
-            if not isinstance(piece, Block):
+            if isinstance(piece, Block):
+                self._block(file, piece)
+            elif not isinstance(piece, Gap):
                 self._word(Told(piece))
-            elif file.source.kind is SourceKind.POLL:
-                self._send_polls(piece)
-            else:
-                self._send(Topic.LINES, self._wire.block(piece))
 
     def _asked(self, file: ShippedFile, found: GoesOn | None) -> None:
         """A content turned out to be new, or to go on what was read under another name."""
@@ -170,13 +168,17 @@ class Shipment:
             here = file.source.relative, file.tail.mark.generation
             file.continued.append(Continued(here[0], before.name, before.mark.generation, here[1]))
 
-    def _send_polls(self, block: Block) -> None:
+    def _block(self, file: ShippedFile, block: Block) -> None:
+        """Sends lines, or polls one by one."""
+        if file.source.kind is not SourceKind.POLL:
+            self._send(Topic.LINES, self._wire.block(block))
+            return
         begins = block.offset
         for number, line in enumerate(BytesIO(block.data), block.line):
             if line.strip():
                 poll = PollLine(block.source, begins, number, line.removesuffix(b"\n"), block.generation)
                 self._send(Topic.POLLS, self._wire.poll(poll))
-                self._polls[block.source] = (block.generation, begins)
+                self._polls[block.source] = (block.generation, begins + len(line))
             begins += len(line)
 
     def _tick(self, now_us: int) -> None:

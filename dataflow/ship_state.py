@@ -42,7 +42,7 @@ class KeptFile(msgspec.Struct, frozen=True):
 
 class Kept(msgspec.Struct, frozen=True):
     """How far a capture was shipped. topics are the identities of the topics that have it, by their names; rescan,
-    clocks and past what its following must know; polls the newest line of each poll file that was sent, as (generation,
+    clocks and past what its following must know; polls how far each poll file was sent, as (generation,
     offset); dumps and archives what was sent whole, archives with size and time."""
 
     captured: str

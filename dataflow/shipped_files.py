@@ -4,6 +4,7 @@ What arrives waits until a tick says that all up to a time has come, so that wha
 stream and not of the moments at which it was heard.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,14 +20,17 @@ from dataflow.polls import recorded_at
 from dataflow.reads import Compression, compression_of
 from dataflow.rescan import Found
 from dataflow.shelf import Shelf
-from dataflow.shipped_tail import ShippedTail
+from dataflow.shipped_tail import FileWord, ShippedTail
 from dataflow.trial_watch import TrialSeen
-from dataflow.turns import Held
+from dataflow.turns import Continued, Held, Rotated
 from dataflow.wire import Part, PollLine
 from dataflow.wire_words import ArchiveSeen, DumpSeen, Failed, FolderSeen, LinkSeen, Listed, Tick, Told
 from dataflow.wire_words import TrialSeen as TrialSent
 from extractors.record import Block, SourceKind
 
+Place = tuple[int, int]
+"""A generation, and an offset in it."""
+LAST: Place = (1 << 62, 0)
 Seen = Listed | Told | TrialSent | ArchiveSeen | DumpSeen | FolderSeen | LinkSeen | Failed
 
 
@@ -50,6 +54,8 @@ class ShippedFiles:
         self._tails: dict[str, ShippedTail] = {}
         self._fresh: dict[str, Source] = {}
         self._due: dict[str, None] = {}
+        self._polls: dict[str, deque[PollLine]] = {}
+        self._words: dict[str, list[FileWord]] = {}
         self._owners: dict[str, str] = {}
         self._behind: dict[str, tuple[str, ...]] = {}
         self._trials: list[TrialSeen] = []
@@ -110,30 +116,33 @@ class ShippedFiles:
             self._take(self.entries[name])
 
     def tick(self, host: str, tick: Tick) -> None:
-        """A shipper says how far it is."""
+        """A shipper says how far it is: polls up to there may be read."""
+        for name, place in tick.polls.items():
+            self._read_polls(self._own(host, name), place)
         self._behind[host] = tuple(self._own(host, name) for name in tick.behind)
         self.stands = tick.stands
         if tick.anchor_us:
             self.clocks = NodeClocks((tick.anchor_us, tick.skews))
 
-    def has(self, host: str, polls: dict[str, tuple[int, int]]) -> bool:
+    def has(self, host: str, polls: dict[str, Place]) -> bool:
         """Whether the polls that begin at these places have come: they travel on another topic."""
-        tails = ((self._tails.get(self._own(host, name)), place) for name, place in polls.items())
-        return all(tail is not None and tail.stands > tuple(place) for tail, place in tails)
+        return all(self._newest(self._own(host, name)) >= place for name, place in polls.items())
 
     def block(self, host: str, block: Block) -> None:
         """Takes lines."""
         tail = self._tail(host, block.source, None)
         tail.take(block)
-        if tail.due:
-            self._due[tail.source.relative] = None
+        self._is_due(tail)
 
     def poll(self, host: str, poll: PollLine) -> None:
-        """Takes a line of a poll file."""
+        """Takes a line of a poll file, to be read at the tick that counts it: it may be far ahead of the lines."""
         tail = self._tail(host, poll.source, SourceKind.POLL)
-        tail.take(Block(poll.source, poll.offset, poll.line, poll.data + b"\n", poll.generation))
-        if tail.due:
-            self._due[tail.source.relative] = None
+        self._polls.setdefault(tail.source.relative, deque()).append(poll)
+
+    def read_polls(self) -> None:
+        """All polls that came may be read: they are of a sender that says no ticks."""
+        for name in list(self._polls):
+            self._read_polls(name, LAST)
 
     def part(self, host: str, part: Part) -> None:
         """Takes a piece of a file that is read whole. Raises OSError."""
@@ -150,9 +159,11 @@ class ShippedFiles:
             self._list(Source(name, path, word.kind, word.compression, writer=word.writer))
         elif isinstance(word, Told):
             tail = self._tail(host, word.piece.source, None)
-            tail.told(word.piece)
-            if tail.due:
-                self._due[tail.source.relative] = None
+            if tail.source.kind is SourceKind.POLL:
+                self._words.setdefault(name, []).append(word.piece)
+            else:
+                tail.told(word.piece)
+                self._is_due(tail)
         elif isinstance(word, TrialSent):
             self._trials.append(TrialSeen(word.name, name, path, word.ended))
         elif isinstance(word, ArchiveSeen):
@@ -185,11 +196,11 @@ class ShippedFiles:
         tails = {name: tail.rest for name, tail in self._tails.items()}
         found = self._trials, self._archives, self._dumps, self._failures
         known = self._owners, self._behind, self.clocks.known, self.stands
-        return entries, tails, self._fresh, self._due, known, found
+        return entries, tails, self._fresh, self._due, (self._polls, self._words), known, found
 
     def restore(self, snapshot: tuple[Any, ...]) -> None:
         """Goes on where a snapshot was made. Raises whatever a broken one causes."""
-        entries, tails, self._fresh, self._due, known, found = snapshot
+        entries, tails, self._fresh, self._due, (self._polls, self._words), known, found = snapshot
         self._owners, self._behind, clocks, self.stands = known
         self.clocks = NodeClocks(clocks)
         self._trials, self._archives, self._dumps, self._failures = found
@@ -228,10 +239,42 @@ class ShippedFiles:
             self._list(Source(name, str(self._shelf.path_of(name)), found, Compression.NONE, writer=writer_of(name)))
         return self._tails[name]
 
+    def _is_due(self, tail: ShippedTail) -> None:
+        if tail.due:
+            self._due[tail.source.relative] = None
+
+    def _newest(self, name: str) -> Place:
+        """Where the newest line of a poll file begins at the least that came."""
+        waiting, tail = self._polls.get(name), self._tails.get(name)
+        if waiting:
+            return waiting[-1].generation, waiting[-1].offset
+        return (-1, 0) if tail is None else (tail.stands[0], tail.stands[1] - 1)
+
+    def _read_polls(self, name: str, upto: Place) -> None:
+        """Gives a poll file's tail the lines up to this place, and the words about it where they belong: the two came
+        on different topics."""
+        tail = self._tails[name]
+        for word in self._words.pop(name, ()):
+            begin = (word.generation, -1) if isinstance(word, Rotated) else (tail.stands[0], _offset_of(word) - 1)
+            self._take_polls(tail, begin)
+            tail.told(word)
+        self._take_polls(tail, upto)
+        self._is_due(tail)
+
+    def _take_polls(self, tail: ShippedTail, upto: Place) -> None:
+        waiting = self._polls.get(tail.source.relative, deque())
+        while waiting and (waiting[0].generation, waiting[0].offset) <= upto:
+            poll = waiting.popleft()
+            tail.take(Block(poll.source, poll.offset, poll.line, poll.data + b"\n", poll.generation))
+
     def _list(self, source: Source) -> None:
         if source.relative not in self._tails:
             self._tails[source.relative] = ShippedTail(source)
             self._fresh[source.relative] = source
+
+
+def _offset_of(word: FileWord) -> int:
+    return 0 if isinstance(word, Continued) else word.offset
 
 
 def followed(shelf: Shelf, given: list[ShippedFiles]) -> Callable[..., ShippedFiles]:

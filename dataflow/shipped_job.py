@@ -31,12 +31,13 @@ NOBODY = ""
 
 
 class Session(msgspec.Struct):
-    """One shipper's reading of the job. now_us is up to when all of it has come; ticks are those that wait for polls;
+    """One shipper's reading of the job. now_us is up to when all of it has come; waiting is a tick that
+    waits for polls, and what came after it;
     anew is how often all was sent anew; heard (monotonic seconds) when it was heard last; stopped_us when it said that
     it ends."""
 
     id: str
-    ticks: deque[Tick]
+    waiting: deque[Any]
     anew: int = 0
     now_us: int = 0
     heard: float = 0.0
@@ -94,9 +95,10 @@ class ShippedJob:
         """Goes on where time alone says so. now_us is this machine's clock, by which lines without ticks are judged."""
         if self._recording is not None:
             self._begin_replay()
-        elif NOBODY in self._sessions and self.feed is not None:
+        elif NOBODY in self._sessions and self._files is not None:
             back = self._back(f"the brokers answer at {write_iso(now_us)}")
             self._sessions[NOBODY].now_us = now_us
+            self._files.read_polls()
             return back + self._advance()
         return []
 
@@ -202,30 +204,42 @@ class ShippedJob:
         if self.feed is None:
             self._begin_live(JobDeclared(JobFacts(), captured=self.path))
         assert self._files is not None
+        if isinstance(what, PollLine):
+            self._files.poll(host, what)
+        elif session.waiting or isinstance(what, Tick):
+            session.waiting.append(what)
+        else:
+            self._taken(host, session, what)
+        return self._ticked(host, session) if session.waiting else []
+
+    def _taken(self, host: str, session: Session, what: Any) -> None:
+        """Takes what is no tick, in its order among the ticks: what comes after one must not be read at its time."""
+        assert self._files is not None
         if isinstance(what, Block):
             self._files.block(host, what)
-        elif isinstance(what, PollLine):
-            self._files.poll(host, what)
         elif isinstance(what, Part):
             self._files.part(host, what)
         elif isinstance(what, Stopped):
             session.stopped_us = what.now_us
-        elif isinstance(what, Tick):
-            session.ticks.append(what)
         elif not isinstance(what, Begun | Ended):
             self._files.seen(host, what)
-        return self._ticked(host, session) if session.ticks else []
 
     def _ticked(self, host: str, session: Session) -> list[Beat]:
         """Goes on by the ticks for which all polls have come."""
         assert self._files is not None
         beats: list[Beat] = []
-        while session.ticks and self._files.has(host, session.ticks[0].polls):
-            tick = session.ticks.popleft()
-            beats += self._back(f"its shipper on {host} sent all up to {write_iso(tick.now_us)}")
-            self._files.tick(host, tick)
-            session.now_us, session.stopped_us = max(session.now_us, tick.now_us), 0
-            beats += self._advance()
+        while session.waiting:
+            what = session.waiting[0]
+            if isinstance(what, Tick):
+                if not self._files.has(host, what.polls):
+                    break
+                beats += self._back(f"its shipper on {host} sent all up to {write_iso(what.now_us)}")
+                self._files.tick(host, what)
+                session.now_us, session.stopped_us = max(session.now_us, what.now_us), 0
+                beats += self._advance()
+            else:
+                self._taken(host, session, what)
+            session.waiting.popleft()
         return beats
 
     def _advance(self) -> list[Beat]:

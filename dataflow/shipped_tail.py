@@ -12,6 +12,9 @@ from dataflow.identity import Mark
 from dataflow.turns import Continued, Gap, Held, How, Piece, Rotated, TailFailed, TailResumed
 from extractors.record import Block, SourceKind
 
+FileWord = Rotated | TailFailed | TailResumed | LineCut | Continued | Gap | Held
+"""What a shipper says of a file beside its lines."""
+
 
 class ShippedTail:
     """The same to its user as a Tail. What is given it (`take`, `told`) is read at the next poll.
@@ -77,7 +80,7 @@ class ShippedTail:
         end = offset + len(data)
         self.mark = msgspec.structs.replace(mark, offset=end, line=line + data.count(b"\n"), size=end)
 
-    def told(self, piece: Rotated | TailFailed | TailResumed | LineCut | Continued | Gap | Held) -> None:
+    def told(self, piece: FileWord) -> None:
         """Takes a word of what happened to the file."""
         if isinstance(piece, Rotated):
             self._turned(piece)

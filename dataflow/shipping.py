@@ -117,8 +117,9 @@ class _Live:
             self._looked_us = now_us
             before = self.naming.settings
             usable = self.naming.look()
-            if usable and self.shipment is None:
-                self._begin(now_us)
+            topics = self.outbox.topics
+            if usable and self.shipment is None and topics is not None:
+                self._begin(now_us, topics)
             elif usable and self.shipment is not None and self.naming.settings is not before:
                 self.shipment.declare(self.naming.text)
         if self.shipment is not None:
@@ -132,8 +133,8 @@ class _Live:
             self.shipment.close()
             self.shipment = None
 
-    def _begin(self, now_us: int) -> None:
-        topics, captured = self.outbox.topics or {}, shown(self.path)
+    def _begin(self, now_us: int, topics: dict[str, str]) -> None:
+        captured = shown(self.path)
         kept = self.lost or self.places.read(self.path)
         job = kept.job if kept is not None else self.naming.name(now_us)
         if not job:
@@ -147,6 +148,9 @@ class _Live:
             if self.lost is None:
                 self.notes.append(f"{captured}: the topics are not those that it was shipped to; all is sent anew")
             kept = kept.begun_anew(topics)
+        # A session is known before its first word is sent: killed then, it goes on all the same.
+        self.places.keep(self.path, kept)
+        self.places.save(at_once=True)
         self.asked.clock.not_before(kept.now_us)
         bare = os.path.isfile(self.path)
         self.shipment = Shipment(self.path, kept, self.asked.host, self.outbox, self.naming.text, self.notes, bare)
@@ -174,8 +178,8 @@ def _run(asked: Asked, folder: Path, outcome: Outcome) -> None:
     try:
         while not outcome.halted:
             _hear(sending, places, lives, asked.clock())
-            if sending.outbox.topics is not None and (now_us := asked.clock()):
-                for live in lives:
+            for live in lives:
+                if now_us := asked.clock():
                     _round(live, now_us, outcome)
             places.save()
             _tell(notes)

@@ -15,6 +15,8 @@ from extractors.record import Block
 
 LEAST_BYTES = 1_024
 """Of a block or part; brokers that take less take nothing."""
+LEFT_BYTES = 512
+"""Of a poll that is too large."""
 _CUT = ("cut", b"1")
 """The header of what was cut out of a line that was told as cut already."""
 
@@ -71,12 +73,10 @@ def _of_line(wire: Wire, block: Block, message: Outgoing, recorded: bool) -> lis
 
 
 def _of_poll(wire: Wire, message: Outgoing, poll: PollLine, lines: str, recorded: bool) -> list[Outgoing]:
-    """A poll can't be halved: its line goes where the files' bytes go, or it is told, and its place is taken."""
+    """A poll can't be halved: its line goes where the files' bytes go; or its beginning alone, which is no record and
+    will be told so, in a line of the same length."""
     if recorded:
         part = Part(poll.source, poll.offset, poll.data + b"\n", 0, 0)
         return [Outgoing(lines, message.job, *carried) for carried in _of_part(wire, part)]
-    if not poll.data:
-        return []
-    cut = wire.word(Told(LineCut(poll.source, poll.line, poll.offset, len(poll.data))))
-    place = wire.poll(poll._replace(data=b""))
-    return [Outgoing(lines, message.job, *cut), Outgoing(message.topic, message.job, *place)]
+    left = poll.data[:LEFT_BYTES].ljust(len(poll.data))
+    return [] if left == poll.data else [message._replace(**wire.poll(poll._replace(data=left), pack=True)._asdict())]

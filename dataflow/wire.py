@@ -116,11 +116,11 @@ class Wire:
         body, encoding = self._packed(msgspec.json.encode(word))
         return self._carried(body, kind="word", encoding=encoding)
 
-    def poll(self, poll: PollLine) -> Carried:
-        """A line of a poll file, for the topic of polls; packed only where it would be too large."""
+    def poll(self, poll: PollLine, pack: bool = False) -> Carried:
+        """A line of a poll file, for the topic of polls; packed only where it is large, or asked for."""
         place: dict[str, str | int] = {"source": poll.source, "offset": poll.offset}
         place |= {"line": poll.line, "generation": poll.generation}
-        if len(poll.data) <= MOST_BYTES // 4:
+        if len(poll.data) <= MOST_BYTES // 4 and not pack:
             return self._carried(poll.data, **place)
         body, encoding = self._packed(poll.data)
         return self._carried(body, **place, encoding=encoding)

@@ -20,8 +20,7 @@ class Begun(msgspec.Struct, frozen=True, tag=True):
     """The first word of a session, said again when job.toml changes and every ten minutes. captured is the path as it
     was given, bare that it is one log file; job_toml the text of what the launcher knew; recorded that all of it is
     there and Ended will come; lateness_us within what time a live one's quiet files are read. anew counts how often all
-    is sent anew in this session: more than before, and the topics had lost what came; what came since out of its order
-    is repeated now in order."""
+    is sent anew in this session, since the topics had lost what came."""
 
     captured: str
     job_toml: str | None
@@ -88,8 +87,9 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 class Tick(msgspec.Struct, frozen=True, tag=True):
     """Up to now_us all of the capture was sent, but of the sources (and folders and archives of trials) in behind.
-    polls gives the newest line of each poll file that was sent on the other topic, as (generation, offset where it
-    begins). anchor_us and skews are the clocks of the nodes, as far as known; stands says that the capture is there."""
+    polls tells how far each poll file was sent on the other topic, as (generation, offset behind its newest line that
+    is not blank). anchor_us and skews are the clocks of the nodes, as far as known; stands says that the capture is
+    there."""
 
     now_us: int
     behind: list[str] = []

@@ -1,0 +1,71 @@
+"""A fleet whose processes are killed and whose brokers go away: no record is lost, repeats have the same id, and what
+could not be heard meanwhile is evidence. Nobody helps.
+"""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.kafka.processes import fleet
+from tests.live.harness import SLOW, copied, differing, playing, replayed
+from tests.live.test_replay_is_live import RUN
+from tests.said import by_job
+
+KILLS = 20
+OUTAGE = 30.0
+"""Seconds."""
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[list[Path], list[Path]]:
+    """Two recorded captures, and the folders in which they are to grow."""
+    recorded = [RUN, copied(RUN, tmp_path / "second", "/sam/rl-second-20260320")]
+    targets = [tmp_path / "one", tmp_path / "two"]
+    for each in targets:
+        each.mkdir()
+    return recorded, targets
+
+
+def expected_of(targets: list[Path], folder: Path) -> dict[str, list[bytes]]:
+    """What replays of the finished captures say before their ends, by job."""
+    found: dict[str, list[bytes]] = {}
+    for target in targets:
+        found |= by_job(replayed(target, folder).lines)
+    return found
+
+
+def missing(said: list[bytes], expected: list[bytes]) -> list[bytes]:
+    """What of the expected records does not stand among those that were said, in their order."""
+    rest = iter(said)
+    return [line for line in expected if line not in rest]
+
+
+def test_twenty_kills_of_each_process_lose_no_record_and_repeat_none_otherwise(
+    tmp_path: Path, bootstrap: str, prefix: str, pair: tuple[list[Path], list[Path]]
+) -> None:
+    (first, second), (one, two) = pair
+    chance = random.Random(6)
+    with fleet(tmp_path, bootstrap, tmp_path / "clock") as each:
+        each.topics(3)
+        consumer = each.consume()
+        flows = each.flow(2)
+        shipper = each.ship(one, two)
+        victims = [shipper, consumer, flows]
+        with playing(first, one, each.clock, "--torn", "--rate", "40", also=(second, two)):
+            for number in range(3 * KILLS):
+                victim = victims[number % 3]
+                chosen = flows[number % 2] if victim is flows else victim
+                time.sleep(chance.uniform(0.1, 1.2) * SLOW)
+                chosen.kill()
+                chosen.start()
+            each.until_played(first)
+        expected = expected_of([one, two], tmp_path)
+        each.until_consumed([line for lines in expected.values() for line in lines], within=120)
+        said = by_job(each.consumed())
+        for job, lines in expected.items():
+            ends = lines[-1]
+            assert differing(said[job][: said[job].index(ends) + 1], lines) == "", job
+        assert shipper.killed == consumer.killed == KILLS
+        assert sum(flow.killed for flow in flows) == KILLS
