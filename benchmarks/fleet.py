@@ -46,7 +46,7 @@ LATENESS = 5.0
 WITHIN = 240.0
 ROUNDED_US = 10_000
 """Health tells times in milliseconds."""
-MESSAGE_SECONDS = 0.00025
+MESSAGE_SECONDS = 0.0001
 """What a generator takes to make a message, at most, with other processes beside it."""
 SETTLING = 15.0
 """Of a paced run's beginning, when all jobs and files are new."""
@@ -204,7 +204,7 @@ def paced(folder: Path, cluster: Cluster, load: Load, counts: Sequence[int]) -> 
 
 def _paced(folder: Path, cluster: Cluster, load: Load, count: int) -> list[Row]:
     brokers = cluster.topics()
-    expected = load.seconds * (load.lines + 4 * load.jobs / load.round) + load.jobs * load.sources
+    expected = load.seconds * (load.lines / 2 + load.jobs / load.round) + load.jobs * load.sources
     begin = time.time() + HEAD_START_SECONDS + 5 + expected * MESSAGE_SECONDS / GENERATORS
     real = msgspec.structs.replace(load, begin=begin, paced=True)
     seen = _Seen(brokers)
