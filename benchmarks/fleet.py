@@ -275,7 +275,7 @@ def _waits(sent: Sent, seen: _Seen, begin: float, end: float) -> tuple[list[floa
     """From each telling poll to its record beyond the lateness, and how many have none."""
     waits, lost = [], 0
     for job, at_us, state in sent.flips:
-        if not begin + SETTLING <= at_us / SECOND_US < end - 1:
+        if not begin + SETTLING <= at_us / SECOND_US < end - LATENESS - 1:
             continue
         wanted = "N/A" if state == "failed" else "PASS"
         said = (at for at, of_us, status in seen.said.get(job, ()) if 0 <= of_us - at_us < 30e6 and status == wanted)

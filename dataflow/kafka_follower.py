@@ -25,6 +25,9 @@ LOOK_SECONDS = 60.0
 AGAIN_SECONDS = 1.0
 """From a connection that failed to the next try."""
 FETCHED_BYTES = 32 << 20
+WORTH_BYTES, GATHER_MS = 64 << 10, 100
+"""Brokers answer with so many bytes, or with what there is after so long: an answer for each message would cost more
+than the message."""
 MOST_MESSAGES = 500
 BEGINNING = 0
 _SETTINGS = {
@@ -32,6 +35,8 @@ _SETTINGS = {
     "enable_auto_commit": False,
     "auto_offset_reset": "none",
     "fetch_max_bytes": FETCHED_BYTES,
+    "fetch_min_bytes": WORTH_BYTES,
+    "fetch_max_wait_ms": GATHER_MS,
     "max_partition_fetch_bytes": MOST_BYTES + (64 << 10),
     "request_timeout_ms": 10_000,
     "allow_auto_create_topics": False,
