@@ -23,7 +23,8 @@ class Mark(msgspec.Struct, frozen=True):
     All bytes before offset were given (or told as cut off), line is the number of the line that stands there. In the
     midst of a line that is over 1 MiB, cut_from is where that line begins, else -1. generation counts how often the
     file was replaced by another. inode and device are hints only, size is the file's when it was last read. ladder and
-    before are the samples. earlier is where the generation before stood when it went.
+    before are the samples. earlier is where the generation before stood when it went. least is the smallest number
+    that the next generation may have.
     """
 
     offset: int = 0
@@ -36,6 +37,7 @@ class Mark(msgspec.Struct, frozen=True):
     ladder: tuple[bytes, ...] = ()
     before: bytes = b""
     earlier: "Mark | None" = None
+    least: int = 0
 
     def passed(self, read: bytes, since: int, offset: int, line: int, cut_from: int = -1) -> "Mark":
         """The mark at a later offset. read holds the file's bytes from `since` up to there at least: what was newly
@@ -55,7 +57,8 @@ class Mark(msgspec.Struct, frozen=True):
 
     def next_generation(self) -> "Mark":
         """The beginning of another file in this one's place."""
-        return Mark(generation=self.generation + 1, earlier=msgspec.structs.replace(self, earlier=None))
+        number = max(self.generation + 1, self.least)
+        return Mark(generation=number, earlier=msgspec.structs.replace(self, earlier=None), least=self.least)
 
 
 class Likeness(StrEnum):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ class Shelf:
     def path_of(self, relative: str) -> Path:
         """Where a file lies."""
         return self.folder / relative
+
+    def begin(self, relative: str) -> None:
+        """A file is sent anew: what is there of it is another one's."""
+        with suppress(FileNotFoundError):
+            self.path_of(relative).unlink()
 
     def put(self, relative: str, offset: int, data: bytes, mtime_ns: int = 0) -> None:
         """Writes a piece."""

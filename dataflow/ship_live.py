@@ -1,8 +1,10 @@
 """One live capture that is shipped: what its files say is sent as it comes, and with each round how far all is sent."""
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 
 import msgspec
@@ -17,7 +19,8 @@ from dataflow.outbox import Outbox
 from dataflow.poll_files import RECORD_BYTES
 from dataflow.rescan import Found
 from dataflow.rounds import AnyTail
-from dataflow.ship_state import Kept, KeptFile
+from dataflow.ship_contents import Noted, gone_on, noted, stands
+from dataflow.ship_state import Kept, KeptFile, Places
 from dataflow.ship_whole import Whole
 from dataflow.tailing import tail_of
 from dataflow.turns import Continued, Gap, Piece, Rotated
@@ -38,13 +41,16 @@ KEEP_SECONDS = 0.5
 
 
 class ShippedFile:
-    """A file that is tailed. newest_us orders the files that are behind: who was read last is read on last."""
+    """A file that is tailed, from a mark on. newest_us orders the files that are behind: who was read last is read on
+    last. begun is the content that was begun last before a kill; continued are contents that turned out to go on
+    others, until that is said."""
 
-    def __init__(self, source: Source, block_bytes: int) -> None:
+    def __init__(self, source: Source, block_bytes: int, mark: Mark, begun: Noted | None) -> None:
         self.source = source
         self.newest_us = 0
+        self.begun = begun
         self.continued: list[Continued] = []
-        self.tail: AnyTail = self._tail(None, block_bytes)
+        self.restore(mark, block_bytes)
 
     def snapshot(self) -> Mark:
         """How far it was read."""
@@ -52,47 +58,52 @@ class ShippedFile:
 
     def restore(self, snapshot: Mark, block_bytes: int) -> None:
         """Goes on at a mark."""
-        self.tail = self._tail(snapshot, block_bytes)
-
-    def _tail(self, mark: Mark | None, block_bytes: int) -> AnyTail:
         longest = RECORD_BYTES if self.source.kind is SourceKind.POLL else LINE_BYTES
-        return tail_of(self.source, mark, block_bytes, longest)
+        self.tail: AnyTail = tail_of(self.source, snapshot, block_bytes, longest)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What shipments have in common: the name of the host, where messages go, what is kept, and what people should
+    hear."""
+
+    host: str
+    outbox: Outbox
+    places: Places
+    notes: list[str]
+    monotonic: Callable[[], float] = time.monotonic
 
 
 class Shipment:
-    """A capture's shipping, from where kept says. facts is the text of job.toml, or None; bare says that the capture is
-    one log file; notes gets what people should hear. The notes of messages that arrived are (path, Kept)."""
+    """A capture's shipping, from where kept says. contents are those of its files of which something may have been
+    sent; facts is the text of job.toml, or None. The notes of messages that arrived are (path, Kept)."""
 
-    def __init__(
-        self,
-        path: str,
-        kept: Kept,
-        host: str,
-        outbox: Outbox,
-        facts: str | None,
-        notes: list[str],
-        bare: bool,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, path: str, kept: Kept, contents: dict[str, Noted], facts: str | None, means: Means) -> None:
         self.path = path
         self.kept = kept
-        self._wire = Wire(host, kept.session)
-        self._outbox = outbox
+        self._contents, self._begun_before = contents, dict(contents)
         self._facts = facts
-        self._notes = notes
-        self._bare = bare
-        self._monotonic = monotonic
+        self._means = means
+        self._wire = Wire(means.host, kept.session)
         self._polls = dict(kept.polls)
         self._whole = Whole(set(kept.dumps), dict(kept.archives))
         self._rescan = kept.rescan
+        self._ready: list[tuple[Topic, Carried, tuple[str, Kept] | None]] = []
         self._now_us = self._reads = 0
         self._said_us: int | None = None
         self._looked_us: int | None = None
-        self._is_new = self._is_unkept = False
+        self._is_new = self._is_unkept = self._is_unnoted = False
         self._ticked = (float("-inf"), 0)
         self._kept_at = float("-inf")
-        self._following = Following(path, LATENESS_US, ShippedFile, self._take, self._asked)
-        files = {name: (each.source(name), each.mark) for name, each in kept.files.items()}
+        self._following = Following(path, LATENESS_US, self._make, self._take, self._asked)
+        self._restore(kept)
+
+    def _restore(self, kept: Kept) -> None:
+        files = {}
+        for name, each in kept.files.items():
+            source = each.source(name)
+            mark = gone_on(source, each.mark, self._begun_before.get(name))
+            files[name] = source, mark
         past = {name: deque(each, maxlen=PAST) for name, each in kept.past.items()}
         self._following.restore((files, kept.rescan, kept.clocks, past))
 
@@ -111,7 +122,7 @@ class Shipment:
         """Sends what is new, for a fraction of a second at most, unless too much is on its way. Never raises
         OSError."""
         self._now_us = now_us
-        if self._outbox.is_full:
+        if self._means.outbox.is_full:
             return
         if self._said_us is None or now_us - self._said_us >= AGAIN_US:
             self._said_us = now_us
@@ -123,15 +134,17 @@ class Shipment:
             self._found(self._following.look(now_us))
             for held in self._following.held(now_us):
                 self._word(Told(held))
-        until = self._monotonic() + TURN_SECONDS
-        for piece in self._whole.pieces(lambda: self._monotonic() < until and not self._outbox.is_full):
+        until = self._means.monotonic() + TURN_SECONDS
+        for piece in self._whole.pieces(lambda: self._means.monotonic() < until and not self._means.outbox.is_full):
             self._send(Topic.LINES, self._wire.part(piece) if isinstance(piece, Part) else self._wire.word(piece))
         self._following.read(now_us)
         self._tick(now_us)
+        self._go()
 
     def stop(self, now_us: int) -> None:
         """Says that the shipping ends, and from where it will go on."""
         self._send(Topic.LINES, self._wire.word(Stopped(now_us)), (self.path, self.how_far(now_us)))
+        self._go()
 
     def close(self) -> None:
         """Lets go of all files."""
@@ -139,30 +152,44 @@ class Shipment:
 
     def _begun(self) -> None:
         captured = shown(self.path)
-        self._word(Begun(captured, self._facts, False, self._bare, LATENESS_US, self.kept.anew))
+        self._word(Begun(captured, self._facts, False, os.path.isfile(self.path), LATENESS_US, self.kept.anew))
 
     def _found(self, found: Found) -> None:
         for source in found.new:
             self._word(_listed(source))
         for relative, why in found.failures:
-            self._notes.append(f"{relative}: {why}")
+            self._means.notes.append(f"{relative}: {why}")
             self._word(Failed(relative, why))
         self._whole.found(found)
+
+    def _make(self, source: Source, block_bytes: int) -> ShippedFile:
+        begun = self._begun_before.get(source.relative)
+        return ShippedFile(source, block_bytes, gone_on(source, None, begun), begun)
 
     def _take(self, file: ShippedFile) -> None:
         """Sends what is new of a file."""
         self._reads += 1
         file.newest_us = self._reads
+        before = file.tail.mark
         pieces = file.tail.poll(self._now_us)
+        now = file.tail.mark
+        if now.offset and (not before.offset or now.generation != before.generation):
+            self._contents[file.source.relative], self._is_unnoted = noted(file.source, now), True
         continued, file.continued = file.continued, []
         for piece in _in_order(pieces, continued):
             if isinstance(piece, Block):
                 self._block(file, piece)
             elif not isinstance(piece, Gap):
                 self._word(Told(piece))
+                if isinstance(piece, Rotated):
+                    self._kept_at = float("-inf")
 
     def _asked(self, file: ShippedFile, found: GoesOn | None) -> None:
-        """A content turned out to be new, or to go on what was read under another name."""
+        """A content turned out to be new, or to go on what was read under another name. Where it is not the one that
+        had its number before a kill, it gets the next."""
+        mark, begun = file.tail.mark, file.begun
+        if begun is not None and mark.generation == begun[0] and not stands(file.source, begun[1]):
+            file.tail.mark = msgspec.structs.replace(mark, generation=begun[0] + 1)
         if found is not None:
             before = found.content
             here = file.source.relative, file.tail.mark.generation
@@ -184,9 +211,9 @@ class Shipment:
     def _tick(self, now_us: int) -> None:
         """Says how far all was sent, where something was, or it is time to be heard of. Nothing is piled up for brokers
         that are away."""
-        at, (ticked_at, ticked_us) = self._monotonic(), self._ticked
+        at, (ticked_at, ticked_us) = self._means.monotonic(), self._ticked
         is_time = at - ticked_at >= TICK_SECONDS or now_us - ticked_us >= 1_000_000 * TICK_SECONDS
-        if not self._is_new and (not is_time or self._outbox.trouble):
+        if not self._is_new and (not is_time or self._means.outbox.trouble):
             return
         anchor_us, skews = self._following.clocks.known
         behind = [*self._following.behind, *self._whole.waiting]
@@ -223,8 +250,17 @@ class Shipment:
         self._send(Topic.LINES, self._wire.word(word))
 
     def _send(self, topic: Topic, carried: Carried, note: tuple[str, Kept] | None = None) -> None:
-        self._outbox.send(topic, self.kept.job, carried, note)
+        self._ready.append((topic, carried, note))
         self._is_new = True
+
+    def _go(self) -> None:
+        """Sends what is ready; which contents it is of is noted before."""
+        if self._is_unnoted:
+            self._means.places.note(self.path, self._contents)
+            self._is_unnoted = False
+        ready, self._ready = self._ready, []
+        for topic, carried, note in ready:
+            self._means.outbox.send(topic, self.kept.job, carried, note)
 
 
 def _listed(source: Source) -> Listed:

@@ -1,5 +1,5 @@
-"""How far each capture was shipped, in `<store>/ship/`, one file a capture; written anew in one step, at most once a
-second.
+"""How far each capture was shipped, in `<store>/ship/`, a file for each; written anew in one step, at most once a
+second. Beside it, in `<name>.contents`, which contents of its files were begun.
 
 What stands there has arrived at the brokers: after a kill the shipping goes on from it, and what was under way comes
 again. A file that can't be used is no loss but of time: all is sent anew, in a new session.
@@ -18,6 +18,7 @@ from dataflow.capture import Source, shown
 from dataflow.homes import Writer
 from dataflow.identity import Mark
 from dataflow.reads import Compression
+from dataflow.ship_contents import Noted, noted
 from dataflow.tailing import Content
 from extractors.extract import Skew
 from extractors.record import SourceKind
@@ -60,6 +61,12 @@ class Kept(msgspec.Struct, frozen=True):
     now_us: int = 0
     version: int = _VERSION
 
+    def contents(self, begun: dict[str, Noted]) -> dict[str, Noted]:
+        """The newest contents of which something may have been sent, by the names of their files: of those that were
+        begun, and those that arrived."""
+        known = {name: noted(each.source(name), each.mark) for name, each in self.files.items() if each.mark.offset}
+        return known | {name: each for name, each in begun.items() if name not in known or each[0] > known[name][0]}
+
     def begun_anew(self, topics: dict[str, str]) -> "Kept":
         """The same session before its first byte was sent, to topics that have nothing of it. A file that was replaced
         keeps the number of the replacement."""
@@ -98,6 +105,17 @@ class Places:
             return None
         return kept if kept.version == _VERSION else None
 
+    def contents(self, path: str) -> dict[str, Noted]:
+        """The contents of a capture's files of which something may have been sent, by the files' names."""
+        try:
+            return msgspec.msgpack.decode(self._contents(path).read_bytes(), type=dict[str, Noted])
+        except (OSError, msgspec.MsgspecError, ValueError):
+            return {}
+
+    def note(self, path: str, contents: dict[str, Noted]) -> None:
+        """Writes them at once: something of them is about to be sent."""
+        self._write(self._contents(path), msgspec.msgpack.encode(contents))
+
     def keep(self, path: str, kept: Kept) -> None:
         """Takes what has arrived; `save` writes it."""
         self._waiting[path] = kept
@@ -108,21 +126,30 @@ class Places:
             return
         self._saved_at = self._monotonic()
         for path, kept in list(self._waiting.items()):
-            try:
-                place = self._place(path)
-                new = place.with_name(f"{place.name}.new")
-                new.write_bytes(msgspec.msgpack.encode(kept))
-                new.replace(place)
-            except OSError as error:
-                self._tell(f"{self._folder}: can't be written: {error.strerror or error}; it is tried again")
+            if not self._write(self._place(path), msgspec.msgpack.encode(kept)):
                 return
             del self._waiting[path]
+
+    def _write(self, place: Path, content: bytes) -> bool:
+        """Replaces a file; whether it could."""
+        new = place.with_name(f"{place.name}.new")
+        try:
+            new.write_bytes(content)
+            new.replace(place)
+        except OSError as error:
+            self._tell(f"{self._folder}: can't be written: {error.strerror or error}; it is tried again")
+            return False
         self._tell("")
+        return True
 
     def _tell(self, words: str) -> None:
         if words != self._told and (words or self._told):
             self._notes.append(words or f"{self._folder}: can be written again")
         self._told = words
+
+    def _contents(self, path: str) -> Path:
+        place = self._place(path)
+        return place.with_name(f"{place.name}.contents")
 
     def _place(self, path: str) -> Path:
         real = os.path.realpath(path)

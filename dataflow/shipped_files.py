@@ -4,7 +4,6 @@ What arrives waits until a tick says that all up to a time has come, so that wha
 stream and not of the moments at which it was heard.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,17 +19,15 @@ from dataflow.polls import recorded_at
 from dataflow.reads import Compression, compression_of
 from dataflow.rescan import Found
 from dataflow.shelf import Shelf
-from dataflow.shipped_tail import FileWord, ShippedTail
+from dataflow.shipped_polls import LAST, Place, ShippedPolls
+from dataflow.shipped_tail import ShippedTail
 from dataflow.trial_watch import TrialSeen
-from dataflow.turns import Continued, Held, Rotated
+from dataflow.turns import Continued, Held
 from dataflow.wire import Part, PollLine
 from dataflow.wire_words import ArchiveSeen, DumpSeen, Failed, FolderSeen, LinkSeen, Listed, Tick, Told
 from dataflow.wire_words import TrialSeen as TrialSent
 from extractors.record import Block, SourceKind
 
-Place = tuple[int, int]
-"""A generation, and an offset in it."""
-LAST: Place = (1 << 62, 0)
 Seen = Listed | Told | TrialSent | ArchiveSeen | DumpSeen | FolderSeen | LinkSeen | Failed
 
 
@@ -54,8 +51,7 @@ class ShippedFiles:
         self._tails: dict[str, ShippedTail] = {}
         self._fresh: dict[str, Source] = {}
         self._due: dict[str, None] = {}
-        self._polls: dict[str, deque[PollLine]] = {}
-        self._words: dict[str, list[FileWord]] = {}
+        self._polls = ShippedPolls(self._tails)
         self._owners: dict[str, str] = {}
         self._behind: dict[str, tuple[str, ...]] = {}
         self._trials: list[TrialSeen] = []
@@ -125,8 +121,8 @@ class ShippedFiles:
             self.clocks = NodeClocks((tick.anchor_us, tick.skews))
 
     def has(self, host: str, polls: dict[str, Place]) -> bool:
-        """Whether the polls that begin at these places have come: they travel on another topic."""
-        return all(self._newest(self._own(host, name)) >= place for name, place in polls.items())
+        """Whether the polls before these places have come: they travel on another topic."""
+        return all(self._polls.newest(self._own(host, name)) >= place for name, place in polls.items())
 
     def block(self, host: str, block: Block) -> None:
         """Takes lines."""
@@ -137,16 +133,19 @@ class ShippedFiles:
     def poll(self, host: str, poll: PollLine) -> None:
         """Takes a line of a poll file, to be read at the tick that counts it: it may be far ahead of the lines."""
         tail = self._tail(host, poll.source, SourceKind.POLL)
-        self._polls.setdefault(tail.source.relative, deque()).append(poll)
+        self._polls.line(tail.source.relative, poll)
 
     def read_polls(self) -> None:
         """All polls that came may be read: they are of a sender that says no ticks."""
-        for name in list(self._polls):
+        for name in list(self._polls.lines):
             self._read_polls(name, LAST)
 
     def part(self, host: str, part: Part) -> None:
-        """Takes a piece of a file that is read whole. Raises OSError."""
-        self._shelf.put(self._own(host, part.source), part.offset, part.data, part.mtime_ns)
+        """Takes a piece of a file that is read whole; its first begins it anew. Raises OSError."""
+        name = self._own(host, part.source)
+        if not part.offset:
+            self._shelf.begin(name)
+        self._shelf.put(name, part.offset, part.data, part.mtime_ns)
 
     def seen(self, host: str, word: Seen) -> None:
         """Takes a word. Raises OSError."""
@@ -160,10 +159,16 @@ class ShippedFiles:
         elif isinstance(word, Told):
             tail = self._tail(host, word.piece.source, None)
             if tail.source.kind is SourceKind.POLL:
-                self._words.setdefault(name, []).append(word.piece)
+                self._polls.word(name, word.piece)
+                return
+            piece, other = word.piece, None
+            if isinstance(piece, Continued):
+                other = self._tails.get(self._own(host, piece.from_source))
+            if isinstance(piece, Continued) and other is not None:
+                tail.goes_on(piece, other)
             else:
-                tail.told(word.piece)
-                self._is_due(tail)
+                tail.told(piece)
+            self._is_due(tail)
         elif isinstance(word, TrialSent):
             self._trials.append(TrialSeen(word.name, name, path, word.ended))
         elif isinstance(word, ArchiveSeen):
@@ -196,11 +201,12 @@ class ShippedFiles:
         tails = {name: tail.rest for name, tail in self._tails.items()}
         found = self._trials, self._archives, self._dumps, self._failures
         known = self._owners, self._behind, self.clocks.known, self.stands
-        return entries, tails, self._fresh, self._due, (self._polls, self._words), known, found
+        return entries, tails, self._fresh, self._due, (self._polls.lines, self._polls.words), known, found
 
     def restore(self, snapshot: tuple[Any, ...]) -> None:
         """Goes on where a snapshot was made. Raises whatever a broken one causes."""
-        entries, tails, self._fresh, self._due, (self._polls, self._words), known, found = snapshot
+        entries, tails, self._fresh, self._due, polls, known, found = snapshot
+        self._polls.lines, self._polls.words = polls
         self._owners, self._behind, clocks, self.stands = known
         self.clocks = NodeClocks(clocks)
         self._trials, self._archives, self._dumps, self._failures = found
@@ -243,38 +249,14 @@ class ShippedFiles:
         if tail.due:
             self._due[tail.source.relative] = None
 
-    def _newest(self, name: str) -> Place:
-        """Where the newest line of a poll file begins at the least that came."""
-        waiting, tail = self._polls.get(name), self._tails.get(name)
-        if waiting:
-            return waiting[-1].generation, waiting[-1].offset
-        return (-1, 0) if tail is None else (tail.stands[0], tail.stands[1] - 1)
-
     def _read_polls(self, name: str, upto: Place) -> None:
-        """Gives a poll file's tail the lines up to this place, and the words about it where they belong: the two came
-        on different topics."""
-        tail = self._tails[name]
-        for word in self._words.pop(name, ()):
-            begin = (word.generation, -1) if isinstance(word, Rotated) else (tail.stands[0], _offset_of(word) - 1)
-            self._take_polls(tail, begin)
-            tail.told(word)
-        self._take_polls(tail, upto)
-        self._is_due(tail)
-
-    def _take_polls(self, tail: ShippedTail, upto: Place) -> None:
-        waiting = self._polls.get(tail.source.relative, deque())
-        while waiting and (waiting[0].generation, waiting[0].offset) <= upto:
-            poll = waiting.popleft()
-            tail.take(Block(poll.source, poll.offset, poll.line, poll.data + b"\n", poll.generation))
+        self._polls.read(name, upto)
+        self._is_due(self._tails[name])
 
     def _list(self, source: Source) -> None:
         if source.relative not in self._tails:
             self._tails[source.relative] = ShippedTail(source)
             self._fresh[source.relative] = source
-
-
-def _offset_of(word: FileWord) -> int:
-    return 0 if isinstance(word, Continued) else word.offset
 
 
 def followed(shelf: Shelf, given: list[ShippedFiles]) -> Callable[..., ShippedFiles]:

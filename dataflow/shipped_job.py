@@ -8,14 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from dataflow.journal import Journal
 from dataflow.kafka import BrokerError
 from dataflow.live import LiveFeed
 from dataflow.shelf import Shelf
 from dataflow.shipped_files import ShippedFiles, followed
 from dataflow.shipped_recording import Recording, facts_of
+from dataflow.shipped_session import Session
 from dataflow.wire import Arrived, Part, PollLine
 from dataflow.wire_words import Begun, Ended, Stopped, Tick
 from extractors.clocks import write_iso
@@ -28,20 +27,6 @@ PATIENCE_SECONDS = 30.0
 """How long the rest of a recorded capture is waited for when its end was told."""
 NOBODY = ""
 """The host of lines that no shipper of ours sent: they come without ticks."""
-
-
-class Session(msgspec.Struct):
-    """One shipper's reading of the job. now_us is up to when all of it has come; waiting is a tick that
-    waits for polls, and what came after it;
-    anew is how often all was sent anew; heard (monotonic seconds) when it was heard last; stopped_us when it said that
-    it ends."""
-
-    id: str
-    waiting: deque[Any]
-    anew: int = 0
-    now_us: int = 0
-    heard: float = 0.0
-    stopped_us: int = 0
 
 
 class ShippedJob:
@@ -120,7 +105,7 @@ class ShippedJob:
         if trouble is not None:
             return self._told(str(trouble), ("wedgewatch", "watch", "--brokers", str(trouble.filename)), str(trouble))
         if quiet and len(quiet) == len(self._sessions):
-            return self._told("; ".join(_silent(host, each) for host, each in sorted(quiet.items())))
+            return self._told("; ".join(each.silence(host) for host, each in sorted(quiet.items())))
         for host, each in quiet.items():
             self._leave(host, each)
         return self._advance() if quiet else []
@@ -235,7 +220,7 @@ class ShippedJob:
                     break
                 beats += self._back(f"its shipper on {host} sent all up to {write_iso(what.now_us)}")
                 self._files.tick(host, what)
-                session.now_us, session.stopped_us = max(session.now_us, what.now_us), 0
+                session.ticked(what)
                 beats += self._advance()
             else:
                 self._taken(host, session, what)
@@ -270,7 +255,7 @@ class ShippedJob:
         assert self.feed is not None
         assert self._files is not None
         for source in self._files.sources(host):
-            self.feed.missed(source, _silent(host, session))
+            self.feed.missed(source, session.silence(host))
         self._files.leave(host)
         del self._sessions[host]
 
@@ -294,9 +279,3 @@ class ShippedJob:
 
     def _shelf(self) -> Shelf:
         return Shelf(self._folder)
-
-
-def _silent(host: str, session: Session) -> str:
-    since = f" since {write_iso(session.now_us)}" if session.now_us else ""
-    stopped = f" (it was stopped at {write_iso(session.stopped_us)})" if session.stopped_us else ""
-    return f"nothing came from its shipper on {host}{since}{stopped}"

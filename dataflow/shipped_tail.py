@@ -12,6 +12,8 @@ from dataflow.identity import Mark
 from dataflow.turns import Continued, Gap, Held, How, Piece, Rotated, TailFailed, TailResumed
 from extractors.record import Block, SourceKind
 
+PAST = 8
+"""Generations of a file of which it is remembered how far they were taken."""
 FileWord = Rotated | TailFailed | TailResumed | LineCut | Continued | Gap | Held
 """What a shipper says of a file beside its lines."""
 
@@ -40,6 +42,7 @@ class ShippedTail:
         self._first = self.mark.generation
         self._anywhere = False
         self._failed: TailFailed | None = None
+        self._past: dict[int, tuple[int, int]] = {}
 
     @property
     def stands(self) -> tuple[int, int]:
@@ -87,9 +90,7 @@ class ShippedTail:
         elif isinstance(piece, LineCut):
             self._cut(piece)
         elif isinstance(piece, Continued):
-            if self._is_of_now(piece.generation) and not self.mark.offset:
-                self._anywhere = True
-                self._pieces.append(piece)
+            self._continued(piece, None)
         elif isinstance(piece, Gap):
             if piece.offset + piece.size > self.mark.offset:
                 self._miss(piece.offset + piece.size)
@@ -98,6 +99,16 @@ class ShippedTail:
                 self.says.append(piece)
         elif self._is_of_now(piece.generation):
             self._fared(piece)
+
+    def goes_on(self, piece: Continued, other: "ShippedTail") -> None:
+        """What comes is what the other one took up to some place, under another name."""
+        self._continued(piece, other.stood(piece.from_generation))
+
+    def stood(self, generation: int) -> tuple[int, int] | None:
+        """Up to which offset and line a generation, by the shipper's count, was taken; None where that isn't known."""
+        if generation + self._first == self.mark.generation:
+            return self.mark.offset, self.mark.line
+        return self._past.get(generation + self._first)
 
     def begin_again(self) -> None:
         """Another session of the shipper counts from nothing: what comes is another content as far as is known."""
@@ -113,11 +124,13 @@ class ShippedTail:
     @property
     def rest(self) -> tuple[Any, ...]:
         """What else must be known to go on."""
-        return self.mark, self._first, self._anywhere, self._failed, self._pieces, self.says, self.missed
+        flags = self._anywhere, self.missed
+        return self.mark, self._first, flags, self._failed, self._pieces, self.says, self._past
 
     def go_on(self, rest: tuple[Any, ...]) -> None:
         """Goes on with the rest of a snapshot."""
-        self.mark, self._first, self._anywhere, self._failed, self._pieces, self.says, self.missed = rest
+        self.mark, self._first, flags, self._failed, self._pieces, self.says, self._past = rest
+        self._anywhere, self.missed = flags
 
     def close(self) -> None:
         """Nothing is open."""
@@ -128,6 +141,15 @@ class ShippedTail:
         if generation > self.mark.generation:
             self._turn(How.ROTATED, 0, generation)
         return generation == self.mark.generation
+
+    def _continued(self, piece: Continued, place: tuple[int, int] | None) -> None:
+        if not self._is_of_now(piece.generation) or self.mark.offset:
+            return
+        self._pieces.append(piece)
+        if place is None:
+            self._anywhere = True
+        else:
+            self.mark = msgspec.structs.replace(self.mark, offset=place[0], line=place[1], size=place[0])
 
     def _turned(self, piece: Rotated) -> None:
         if piece.generation + self._first > self.mark.generation:
@@ -140,6 +162,9 @@ class ShippedTail:
         mark = self.mark
         generation = mark.generation + 1 if generation is None else generation
         self._pieces.append(Rotated(self.source.relative, how, generation, mark.offset, mark.line, unread))
+        self._past[mark.generation] = (mark.offset, mark.line)
+        if len(self._past) > PAST:
+            del self._past[min(self._past)]
         self.mark, self._anywhere = Mark(generation=generation), False
 
     def _cut(self, piece: LineCut) -> None:

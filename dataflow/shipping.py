@@ -21,7 +21,7 @@ from dataflow.naming import SETTINGS_US, Naming
 from dataflow.opened import STDIN
 from dataflow.outbox import Happened, Outbox
 from dataflow.outcome import Outcome
-from dataflow.ship_live import Shipment
+from dataflow.ship_live import Means, Shipment
 from dataflow.ship_state import Kept, Places, new_session
 from dataflow.smaller import smaller_of
 from dataflow.state_lock import StateError, locked
@@ -98,10 +98,8 @@ class _Live:
 
     path: str
     asked: Asked
-    outbox: Outbox
-    places: Places
+    means: Means
     names: dict[str, str]
-    notes: list[str]
     shipment: Shipment | None = None
     lost: Kept | None = None
     broken: bool = False
@@ -109,7 +107,7 @@ class _Live:
     _looked_us: int | None = None
 
     def __post_init__(self) -> None:
-        self.naming = Naming(self.path, self.asked.job_toml, self.notes)
+        self.naming = Naming(self.path, self.asked.job_toml, self.means.notes)
 
     def round(self, now_us: int) -> None:
         """Sends what is new."""
@@ -117,7 +115,7 @@ class _Live:
             self._looked_us = now_us
             before = self.naming.settings
             usable = self.naming.look()
-            topics = self.outbox.topics
+            topics = self.means.outbox.topics
             if usable and self.shipment is None and topics is not None:
                 self._begin(now_us, topics)
             elif usable and self.shipment is not None and self.naming.settings is not before:
@@ -129,31 +127,32 @@ class _Live:
         """All is to be sent once more, from the beginning."""
         if self.shipment is not None:
             self.lost = msgspec.structs.replace(self.shipment.how_far(now_us), topics={})
-            self.places.keep(self.path, self.lost)
+            self.means.places.keep(self.path, self.lost)
             self.shipment.close()
             self.shipment = None
 
     def _begin(self, now_us: int, topics: dict[str, str]) -> None:
         captured = shown(self.path)
-        kept = self.lost or self.places.read(self.path)
+        kept = self.lost or self.means.places.read(self.path)
         job = kept.job if kept is not None else self.naming.name(now_us)
         if not job:
             return
         if self.names.setdefault(job, self.path) != self.path:
             self.naming.tell(f"{captured}: is of the job {job}, as {shown(self.names[job])} is; it is not shipped")
             return
-        if kept is None:
-            kept = new_session(captured, job, topics)
-        elif kept.topics != topics:
+        contents = {} if kept is None else kept.contents(self.means.places.contents(self.path))
+        kept = kept or new_session(captured, job, topics)
+        if kept.topics != topics:
             if self.lost is None:
-                self.notes.append(f"{captured}: the topics are not those that it was shipped to; all is sent anew")
+                self.means.notes.append(
+                    f"{captured}: the topics are not those that it was shipped to; all is sent anew"
+                )
             kept = kept.begun_anew(topics)
         # A session is known before its first word is sent: killed then, it goes on all the same.
-        self.places.keep(self.path, kept)
-        self.places.save(at_once=True)
+        self.means.places.keep(self.path, kept)
+        self.means.places.save(at_once=True)
         self.asked.clock.not_before(kept.now_us)
-        bare = os.path.isfile(self.path)
-        self.shipment = Shipment(self.path, kept, self.asked.host, self.outbox, self.naming.text, self.notes, bare)
+        self.shipment = Shipment(self.path, kept, contents, self.naming.text, self.means)
         self.lost = None
 
 
@@ -174,7 +173,8 @@ def _run(asked: Asked, folder: Path, outcome: Outcome) -> None:
     notes: list[str] = []
     names: dict[str, str] = {}
     sending, places = sender(asked.brokers, recorded=False), Places(folder, notes)
-    lives = [_Live(path, asked, sending.outbox, places, names, notes) for path in asked.captures]
+    means = Means(asked.host, sending.outbox, places, notes)
+    lives = [_Live(path, asked, means, names) for path in asked.captures]
     try:
         while not outcome.halted:
             _hear(sending, places, lives, asked.clock())

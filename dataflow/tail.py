@@ -204,7 +204,8 @@ class Tail:
         found = self.elsewhere()
         if found is None:
             return True
-        kept = {"generation": self.mark.generation, "earlier": self.mark.earlier}
+        own = self.mark
+        kept = {"generation": own.generation, "earlier": own.earlier, "least": own.least}
         at = {"inode": fresh.inode, "device": fresh.device, "size": size}
         self.mark, self._seen = msgspec.structs.replace(found, **kept, **at), None
         return likeness(fresh.fd, self.mark, size, thorough=True) is Likeness.SAME

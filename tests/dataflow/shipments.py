@@ -1,13 +1,14 @@
 """Builders for tests of what is shipped: who takes what is sent, and the files that can be made of it again."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dataflow.kafka import Topic
 from dataflow.kafka_follower import Message
-from dataflow.ship_live import Shipment
-from dataflow.ship_state import Kept, new_session
+from dataflow.ship_live import Means, Shipment
+from dataflow.ship_state import Kept, Places, new_session
 from dataflow.turns import Continued
 from dataflow.wire import Arrived, Carried, Part, PollLine, Wire, read
 from dataflow.wire_words import FolderSeen, LinkSeen, Told, Word
@@ -45,27 +46,27 @@ class Taken:
 
 
 class Shipped:
-    """A capture that is shipped live, with a clock that is turned by hand: a second is a second for all."""
+    """A capture that is shipped live, with a clock that is turned by hand: a second is a second for all. What is kept
+    of it lies in a folder beside it."""
 
-    def __init__(self, path: Path, kept: Kept | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.taken = Taken()
         self.notes: list[str] = []
         self.now_us = START_US
-        self.begin(kept or new_session(str(path), JOB, TOPICS))
+        self.seconds: Callable[[], float] = lambda: self.now_us / SECOND_US
+        kept = path.with_name(f"{path.name}.kept")
+        kept.mkdir()
+        self.places = Places(kept, self.notes)
+        self.kept = new_session(str(path), JOB, TOPICS)
+        self.begin(self.kept)
 
     def begin(self, kept: Kept) -> None:
-        """Begins, or goes on as after a kill."""
-        self.shipment = Shipment(
-            str(self.path),
-            kept,
-            "node-4",
-            self.taken,  # type: ignore[arg-type]
-            None,
-            self.notes,
-            self.path.is_file(),
-            lambda: self.now_us / SECOND_US,
-        )
+        """Begins, or goes on from there."""
+        outbox: Any = self.taken
+        means = Means("node-4", outbox, self.places, self.notes, lambda: self.seconds())
+        contents = kept.contents(self.places.contents(str(self.path)))
+        self.shipment = Shipment(str(self.path), kept, contents, None, means)
 
     def rounds(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
@@ -73,9 +74,11 @@ class Shipped:
             self.shipment.round(self.now_us)
 
     def killed(self) -> None:
-        """Nothing is known but what the newest note says."""
+        """Nothing is known but what the newest note says, and which contents were begun."""
         self.shipment.close()
-        self.begin(self.taken.notes[-1][1])
+        self.kept = self.taken.notes[-1][1] if self.taken.notes else self.kept
+        self.taken.notes.clear()
+        self.begin(self.kept)
 
 
 def laid_out(sent: list[Sent]) -> dict[tuple[str, int], bytes]:

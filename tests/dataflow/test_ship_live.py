@@ -142,7 +142,7 @@ def test_what_waits_to_be_sent_whole_is_behind(run: Path) -> None:
     write(run, {"x_trace_jobs.tar": b"t" * 1_200_000})
     shipped = Shipped(run)
     shipped.rounds(1)
-    shipped.shipment._monotonic = iter(range(1_000_000)).__next__
+    shipped.seconds = iter(range(1_000_000)).__next__
     shipped.rounds(2)
     assert shipped.taken.words(Tick)[-1].behind == ["x_trace_jobs.tar"]
 
@@ -257,3 +257,75 @@ def test_log_that_is_rotated_while_nobody_ships_goes_on_where_the_last_word_that
     files = laid_out(shipped.taken.sent)
     assert files[("finelog.log.1", 0)] == bars(0, 60)
     assert files[("finelog.log", 1)] == bars(60, 20)
+
+
+def test_kill_before_anything_is_known_to_have_arrived_makes_no_second_content_of_it(run: Path) -> None:
+    shipped = Shipped(run)
+    shipped.rounds(1)
+    shipped.taken.notes.clear()
+    shipped.killed()
+    append(run / "finelog.log", bars(5, 9))
+    shipped.rounds(3)
+    files = laid_out(shipped.taken.sent)
+    assert files[("finelog.log", 0)] == bars(0, 14)
+    assert {generation for _, generation in files} == {0}
+
+
+def test_number_of_a_content_that_was_begun_before_a_kill_is_never_that_of_another(run: Path) -> None:
+    shipped = Shipped(run)
+    append(run / "finelog.log", bars(5, 40))
+    shipped.rounds(3)
+    known = len(shipped.taken.notes)
+    (run / "finelog.log").rename(run / "finelog.log.1")
+    append(run / "finelog.log", bars(45, 20))
+    shipped.rounds(2)
+    del shipped.taken.notes[known:]
+    (run / "finelog.log.1").rename(run / "finelog.log.2")
+    (run / "finelog.log").rename(run / "finelog.log.1")
+    append(run / "finelog.log", bars(65, 30))
+    shipped.killed()
+    shipped.rounds(10)
+    files = laid_out(shipped.taken.sent)
+    assert files[("finelog.log", 1)] == bars(45, 20)
+    assert files[("finelog.log", 2)] == bars(65, 30)
+
+
+def test_content_that_was_begun_before_a_kill_keeps_its_number(run: Path) -> None:
+    shipped = Shipped(run)
+    append(run / "finelog.log", bars(5, 40))
+    shipped.rounds(3)
+    known = len(shipped.taken.notes)
+    (run / "finelog.log").rename(run / "finelog.log.1")
+    append(run / "finelog.log", bars(45, 20))
+    shipped.rounds(3)
+    del shipped.taken.notes[known:]
+    append(run / "finelog.log", bars(65, 30))
+    shipped.killed()
+    shipped.rounds(10)
+    files = laid_out(shipped.taken.sent)
+    assert files[("finelog.log", 1)] == bars(45, 50)
+    assert files[("finelog.log.1", 0)] == bars(0, 45)
+    assert {generation for name, generation in files if name == "finelog.log"} == {0, 1}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kills_and_rotations_at_any_time_lose_nothing_and_confuse_nothing(run: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    shipped = Shipped(run)
+    written = 5
+    for _ in range(80):
+        count = chance.randrange(60)
+        append(run / "finelog.log", bars(written, count))
+        written += count
+        if chance.random() < 0.15:
+            for number in range(8, 0, -1):
+                if (run / f"finelog.log.{number}").exists():
+                    (run / f"finelog.log.{number}").rename(run / f"finelog.log.{number + 1}")
+            (run / "finelog.log").rename(run / "finelog.log.1")
+        shipped.rounds(chance.randrange(0, 4), seconds=0.5)
+        if chance.random() < 0.25:
+            del shipped.taken.notes[max(0, len(shipped.taken.notes) - chance.randrange(3)) :]
+            shipped.killed()
+    shipped.rounds(20)
+    sent = b"".join(laid_out(shipped.taken.sent).values())
+    assert set(bars(0, written).splitlines()) <= set(sent.splitlines())

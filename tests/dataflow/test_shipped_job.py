@@ -1,12 +1,14 @@
 """A job whose lines come from shippers: what a feed over its files says, whatever happens on the way."""
 
 import random
+from collections import deque
 from pathlib import Path
 
 import pytest
 
 from dataflow.feed import open_feed
 from dataflow.kafka import BrokerError
+from dataflow.kafka_follower import Message
 from dataflow.shipped_job import PATIENCE_SECONDS, SILENT_SECONDS
 from dataflow.wire_words import FolderSeen, Stopped, TrialSeen
 from extractors.harbor_trials import TrialStarted
@@ -16,6 +18,13 @@ from tests.dataflow.live_feeds import SECOND_US, START_US, Watched, bar, bars
 from tests.dataflow.shipped_streams import CAPTURED, Sender, Taken
 
 NAME = "finelog.log"
+GPU = "polls/gpu.jsonl"
+
+
+def failed_poll(second: int) -> bytes:
+    """A poll that its tool refused."""
+    head = f'{{"at":"2026-05-04T08:{second // 60:02}:{second % 60:02}.000Z","probe":"gpu","target":"pod-1",'
+    return f'{head}"command":["nvidia-smi"],"exit":1,"elapsed_ms":1,"stdout":"","stderr":"no"}}'.encode()
 
 
 def told(observations: list[Observation], *kinds: type) -> list[object]:
@@ -71,6 +80,35 @@ def test_whatever_comes_twice_and_wherever_it_is_restarted_the_beats_are_the_sam
     assert [(each.tick, each.observations) for each in odd.beats] == [(e.tick, e.observations) for e in plain.beats]
 
 
+def polled(sender: Sender, seconds: int) -> tuple[list[Message], list[Message]]:
+    """A bar each five seconds and a poll each ten, with their ticks: what stands in the two topics."""
+    lines, polls, counted = [sender.begun(), sender.listed(NAME), sender.listed(GPU, SourceKind.POLL)], [], {}
+    for second in range(0, seconds, 5):
+        lines.append(sender.lines(NAME, bar(second)))
+        if second % 10 == 0:
+            polls.append(sender.poll(GPU, failed_poll(second)))
+            counted = {GPU: (0, sender.places[GPU][0])}
+        lines.append(sender.tick(second + 0.5, polls=counted, anchor_us=START_US))
+    return lines, polls
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_however_far_one_topic_is_ahead_of_the_other_the_beats_are_the_same(tmp_path: Path, seed: int) -> None:
+    chance, orders = random.Random(seed), []
+    for number, share in enumerate((0.5, 0.0, 1.0, chance.random())):
+        lines, polls = (deque(each) for each in polled(Sender(), 300))
+        taken = Taken(tmp_path / str(number))
+        while lines or polls:
+            topic = lines if lines and (not polls or chance.random() < share) else polls
+            taken.take(topic.popleft())
+            if chance.random() < 0.05:
+                taken.restart()
+        orders.append([(each.tick, each.observations) for each in taken.beats])
+        assert taken.job.feed.lag.late == 0
+    assert all(each == orders[0] for each in orders)
+    assert len(orders[0]) > 20
+
+
 def test_nothing_is_released_beyond_a_file_that_is_behind(tmp_path: Path) -> None:
     sender, taken = Sender(), Taken(tmp_path)
     other = "pod_logs/pod-1.log"
@@ -85,17 +123,15 @@ def test_nothing_is_released_beyond_a_file_that_is_behind(tmp_path: Path) -> Non
 
 def test_a_tick_waits_for_the_polls_that_travel_on_the_other_topic(tmp_path: Path) -> None:
     sender, taken = Sender(), Taken(tmp_path)
-    head = b'{"at":"2026-05-04T08:00:01.000Z","probe":"gpu","target":"pod-1","command":["nvidia-smi"],'
-    record = head + b'"exit":1,"elapsed_ms":1,"stdout":"","stderr":"no"}'
-    poll = sender.poll("polls/gpu.jsonl", record)
-    place = {"polls/gpu.jsonl": (0, 0)}
+    poll = sender.poll(GPU, failed_poll(1))
+    place = {GPU: (0, sender.places[GPU][0])}
     ticks = [sender.tick(second, polls=place) for second in (60, 61)]
     taken.take(sender.begun(), sender.lines(NAME, bars(0, 40)), *ticks)
     assert taken.beats == []
     taken.restart()
     taken.take(poll, sender.tick(62, polls=place))
     assert taken.beats
-    assert "polls/gpu.jsonl" in {each.evidence.source for each in taken.observations}
+    assert GPU in {each.evidence.source for each in taken.observations}
 
 
 def test_silence_is_told_at_the_time_that_stands_still_and_taken_back(tmp_path: Path) -> None:

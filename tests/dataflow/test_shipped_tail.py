@@ -113,6 +113,17 @@ def test_what_goes_on_under_another_name_begins_where_it_stood() -> None:
     assert [type(piece) for piece in tail.poll(0)] == [Continued, Block]
 
 
+def test_what_was_taken_under_the_other_name_is_not_taken_again() -> None:
+    data, old, new = lines(0, 9), tail_of(), tail_of()
+    half = data.index(b"still here 5") - 20
+    old.take(block(data, 0, half))
+    old.told(rotated(3, half))
+    new.goes_on(Continued(NAME, "old.log", 0, 0), old)
+    new.take(block(data, 0, len(data)))
+    turned, rest = new.poll(0)
+    assert (type(turned), rest.offset, rest.line, rest.data) == (Continued, half, 6, data[half:])
+
+
 def test_a_trouble_is_told_once_until_it_is_over() -> None:
     tail = tail_of()
     failed = TailFailed(NAME, Trouble.UNREADABLE, "Permission denied", 0, 0)

@@ -36,6 +36,10 @@ class Running:
         """What it printed."""
         return self.folder / f"{self.name}.out"
 
+    def lines(self) -> list[bytes]:
+        """The records that it printed; a last one that is not whole is not counted."""
+        return self.out.read_bytes().split(b"\n")[:-1]
+
     @property
     def said(self) -> str:
         """All that it said to people."""
