@@ -8,7 +8,7 @@ import gc
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -29,14 +29,18 @@ LATENESS_US = 5 * SECOND_US
 HEARTBEAT_US = 600 * SECOND_US
 USUAL = Load(jobs=JOBS, lines=100.0 * JOBS, seconds=30.0)
 QUIET, LOUD = msgspec.structs.replace(USUAL, lines=0.0), msgspec.structs.replace(USUAL, lines=1000.0 * JOBS)
-SMALL, LARGE = 10, 160
-"""Sources of the jobs whose snapshots and memory are compared."""
+SMALL, LARGE, FEW = 10, 160, 5
+"""Sources of the jobs whose snapshots and memory are compared, and how many jobs."""
+LINES_A_FILE = 24
+"""A second and file, so that the last 16 KiB of each are there."""
+CALM_SECONDS = 10.0
+"""Of nothing but ticks at the end, so that nothing waits to be released."""
 Row = tuple[str, str]
 _SPOOLS = count()
 
 
 class Taken(msgspec.Struct):
-    """A load that was taken: seconds of each stage, what it was of, and the jobs as they stand."""
+    """A load that was taken: seconds of each stage, what it was of, and the beats that came of it."""
 
     messages: int
     blocks: int
@@ -45,39 +49,48 @@ class Taken(msgspec.Struct):
     reading: float
     taking: float
     rounds: float
-    jobs: list[ShippedJob]
     beats: list[Beat]
 
 
-def received(load: Load) -> tuple[list[Received], list[Shipper]]:
-    """The messages of a load, in the order of a topic, with those that sent them."""
-    begin_us = int(time.time() * SECOND_US) - int(load.seconds * SECOND_US)
-    shippers = [Shipper(number, load) for number in range(load.jobs)]
-    found = [each for shipper in shippers for each in _keyed(shipper, shipper.begin())]
-    for turn in range(1, int(load.seconds / load.round) + 1):
+def messages_of(load: Load, shippers: list[Shipper], calm: float = 0.0) -> Iterator[Received]:
+    """The messages of a load in the order of a topic; at the end so many seconds of ticks alone."""
+    begin_us = int(time.time() * SECOND_US) - int((load.seconds + calm) * SECOND_US)
+    for shipper in shippers:
+        yield from _keyed(shipper, shipper.begin())
+    for turn in range(1, int((load.seconds + calm) / load.round) + 1):
         for shipper in shippers:
-            found += _keyed(shipper, shipper.round(begin_us + int(turn * load.round * SECOND_US)))
-    return found, shippers
+            if turn * load.round > load.seconds:
+                shipper.hush()
+            yield from _keyed(shipper, shipper.round(begin_us + int(turn * load.round * SECOND_US)))
 
 
-def _keyed(shipper: Shipper, messages: Iterable[Message]) -> list[Received]:
+def _keyed(shipper: Shipper, messages: Iterable[Message]) -> Iterator[Received]:
     key = shipper.job.encode()
-    return [Received(f"fleet.{topic}", 0, 0, key, *carried) for topic, carried in messages]
+    return (Received(f"fleet.{topic}", 0, 0, key, *carried) for topic, carried in messages)
+
+
+class _Jobs(dict[str, ShippedJob]):
+    """By name, each made when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __missing__(self, name: str) -> ShippedJob:
+        job = self[name] = ShippedJob(name, self._folder / f"spool-{next(_SPOOLS)}", LATENESS_US)
+        return job
 
 
 def taken(load: Load, folder: Path) -> Taken:
     """Reads a load and gives it to its jobs."""
-    messages, shippers = received(load)
+    shippers = [Shipper(number, load) for number in range(load.jobs)]
+    messages = list(messages_of(load, shippers))
     begun = time.process_time()
     arrived = [each for each in map(read, messages) if isinstance(each, Arrived)]
     reading = time.process_time() - begun
-    jobs: dict[str, ShippedJob] = {}
-    beats: list[Beat] = []
+    jobs, beats = _Jobs(folder), list[Beat]()
     taking = rounds = 0.0
     for each in arrived:
-        job = jobs.get(each.job)
-        if job is None:
-            job = jobs[each.job] = ShippedJob(each.job, folder / f"spool-{next(_SPOOLS)}", LATENESS_US)
+        job = jobs[each.job]
         begun = time.process_time()
         beats += job.take(each)
         took = time.process_time() - begun
@@ -86,7 +99,7 @@ def taken(load: Load, folder: Path) -> Taken:
         else:
             taking += took
     sums = [sum(getattr(shipper.sent, name) for shipper in shippers) for name in ("blocks", "ticks", "lines")]
-    return Taken(len(messages), *sums, reading, taking, rounds, list(jobs.values()), beats)
+    return Taken(len(messages), *sums, reading, taking, rounds, beats)
 
 
 def least(load: Load, folder: Path) -> Taken:
@@ -126,15 +139,19 @@ def judged(beats: Iterable[Beat]) -> tuple[int, float, float, int]:
 
 def standing(sources: int, folder: Path) -> tuple[float, float, float, float]:
     """Of a job of so many sources: seconds of a first snapshot and of one with nothing new, its bytes, its memory."""
+    load = msgspec.structs.replace(USUAL, jobs=FEW, sources=sources, lines=float(LINES_A_FILE * sources * FEW))
     gc.collect()
     before = resident_of(os.getpid())
-    run = taken(msgspec.structs.replace(USUAL, sources=sources), folder)
-    run.beats.clear()
+    jobs = _Jobs(folder)
+    for each in messages_of(load, [Shipper(number, load) for number in range(FEW)], CALM_SECONDS):
+        arrived = read(each)
+        assert isinstance(arrived, Arrived)
+        jobs[arrived.job].take(arrived)
     gc.collect()
     memory = resident_of(os.getpid()) - before
-    costs = [_timed(lambda: [job.snapshot() for job in run.jobs]) for _ in range(2)]
-    size = len(pickle.dumps([job.snapshot() for job in run.jobs]))
-    return costs[0] / JOBS, costs[1] / JOBS, size / JOBS, memory / JOBS
+    costs = [_timed(lambda: [job.snapshot() for job in jobs.values()]) for _ in range(2)]
+    size = len(pickle.dumps([job.snapshot() for job in jobs.values()]))
+    return costs[0] / FEW, costs[1] / FEW, size / FEW, memory / FEW
 
 
 def _timed(what: Callable[[], object]) -> float:

@@ -96,13 +96,13 @@ class _File:
     def __init__(self, name: str, kind: SourceKind, lines: list[bytes], a_second: float, phase: float) -> None:
         self.listed = Listed(name, kind, Compression.NONE, writer_of(name))
         self._lines = lines
-        self._a_second = a_second
+        self.a_second = a_second
         self._due = phase
         self._offset, self._line = 0, 1
 
     def grown(self, seconds: float, now_us: int) -> Block | None:
         """What came in so many seconds."""
-        self._due += seconds * self._a_second
+        self._due += seconds * self.a_second
         count = int(self._due)
         if not count:
             return None
@@ -135,6 +135,11 @@ class Shipper:
         yield self._word(Begun(f"runs{self.job}", toml, recorded=False))
         for file in self._files:
             yield self._word(file.listed)
+
+    def hush(self) -> None:
+        """Nothing comes of the files any more."""
+        for file in self._files:
+            file.a_second = 0.0
 
     def round(self, now_us: int) -> Iterator[Message]:
         """What came since the last round."""
