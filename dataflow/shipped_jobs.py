@@ -81,6 +81,8 @@ class ShippedJobs:
             replaying = any(job.replays for job in self.jobs.values())
             heard = self._follower.poll(0.0 if replaying else TURN_SECONDS)
             self._hear(heard.notes, heard.trouble)
+            if heard.trouble is None and not self._follower.positions:
+                self._say("this share has no partition of the topics, which are fewer than the processes; it is idle")
             self._pending.extend(heard.messages)
         if self._monotonic() - self._full_at >= RETRY_SECONDS:
             self._take(beats)

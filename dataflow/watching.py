@@ -105,6 +105,8 @@ class _Watch:
 
 def watch(asked: Asked) -> NoReturn:
     """Watches until SIGINT or SIGTERM, and ends then with exit code 0; with 2 where it can't begin."""
+    if asked.brokers is not None:
+        _knock(asked.brokers)
     names = _names(asked) if asked.brokers is None else None
     outcome = Outcome()
     try:
@@ -144,6 +146,19 @@ def _run(asked: Asked, names: set[str] | None, state: StateFolder, outcome: Outc
                 )
     finally:
         watched.probing.stop(PROBES_WITHIN)
+
+
+def _knock(brokers: "Brokers") -> None:
+    """Ends the command where the brokers never let this user in; those that are away are waited for."""
+    from dataflow.kafka import BrokerError, Trouble
+    from dataflow.kafka_topics import topics_of
+
+    try:
+        with topics_of(brokers):
+            pass
+    except BrokerError as error:
+        if error.trouble is Trouble.DENIED:
+            unusable(str(error))
 
 
 def _topic(asked: Asked, watched: _Watch) -> "VerdictTopic | None":

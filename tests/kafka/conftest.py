@@ -8,7 +8,7 @@ import pytest
 
 from dataflow.kafka_settings import BOOTSTRAP, PREFIX, Brokers, brokers_of
 from dataflow.kafka_topics import topics_of
-from tests.kafka.artifacts import REQUIRED, NoKafka, classpath, refused
+from tests.kafka.artifacts import NoKafka, classpath, refused
 from tests.kafka.broker import Broker
 
 PARTITIONS = 3
@@ -19,8 +19,6 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker that may be stopped and killed; whoever does starts it again."""
     if os.environ.get(BOOTSTRAP):
         pytest.skip(f"{BOOTSTRAP} names a broker, which is not ours to stop")
-    if not os.environ.get(REQUIRED):
-        pytest.skip(f"a broker is started where {REQUIRED}=required asks for it, or yours is used by {BOOTSTRAP}")
     try:
         broker = Broker(tmp_path_factory.mktemp("kafka"), classpath()).start()
     except NoKafka as why:

@@ -33,3 +33,8 @@ def test_tests_are_skipped_with_the_reason_unless_a_broker_is_required(monkeypat
     monkeypatch.setenv(REQUIRED, "required")
     with pytest.raises(pytest.fail.Exception, match="no java"):
         refused(NoKafka("there is no java here"))
+
+
+def test_ci_requires_a_broker() -> None:
+    script = (Path(__file__).parents[2] / ".ci" / "run").read_text()
+    assert f"export {REQUIRED}=required\n" in script
