@@ -168,7 +168,7 @@ class Shipper:
         self._poll_due_us = now_us + POLL_SECONDS * SECOND_US
         offset, line = self._polled
         data = growing.state_poll(self.job, datetime.fromtimestamp(now_us / SECOND_US, UTC), self._state).encode()
-        self._newest = {_POLLS: (0, offset)}
+        self._newest = {_POLLS: (0, offset + len(data))}
         self._polled = offset + len(data), line + 1
         yield Message(Topic.POLLS, self._wire.poll(PollLine(_POLLS, offset, line, data[:-1])))
 
