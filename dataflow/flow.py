@@ -64,12 +64,12 @@ class _TrackLogic(StatefulBatchLogic[Passing, Passing, dict[str, bytes]]):
             if beat.fresh:
                 self._track = Track(self._track.step)
             try:
-                passed.append((beat, self._track.fold(beat, views)))
+                passed.append((beat, {} if beat.forgotten else self._track.fold(beat, views)))
             except Exception as error:
                 self._outcome.failed(beat.job, error)
                 self._broken = True
                 break
-        return passed, StatefulBatchLogic.RETAIN
+        return passed, _is_forgotten(values)
 
     def snapshot(self) -> dict[str, bytes]:
         return self._track.snapshots()
@@ -93,15 +93,20 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
             if beat.fresh:
                 self._judge = Judge(None if beat.recorded else self._heartbeat_us)
             try:
-                records += () if beat.partial else self._judge.weigh(beat, views)
+                records += () if beat.partial or beat.forgotten else self._judge.weigh(beat, views)
             except Exception as error:
                 self._outcome.failed(beat.job, error)
                 self._broken = True
                 break
-        return records, StatefulBatchLogic.RETAIN
+        return records, _is_forgotten(values)
 
     def snapshot(self) -> tuple[bytes, list[Case]]:
         return self._judge.snapshot(), list(self._judge.waiting)
+
+
+def _is_forgotten(values: list[Passing]) -> bool:
+    """Whether the engine is to drop what it keeps of the job."""
+    return StatefulBatchLogic.DISCARD if values[-1][0].forgotten else StatefulBatchLogic.RETAIN
 
 
 def build(
