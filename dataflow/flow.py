@@ -61,7 +61,7 @@ class _TrackLogic(StatefulBatchLogic[Passing, Passing, dict[str, bytes]]):
     def on_batch(self, values: list[Passing]) -> tuple[list[Passing], bool]:
         passed: list[Passing] = []
         for beat, views in () if self._broken else values:
-            if beat.fresh:
+            if beat.fresh or beat.forgotten:
                 self._track = Track(self._track.step)
             try:
                 passed.append((beat, {} if beat.forgotten else self._track.fold(beat, views)))
@@ -90,7 +90,7 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
     def on_batch(self, values: list[Passing]) -> tuple[list[dict[str, Any]], bool]:
         records: list[dict[str, Any]] = []
         for beat, views in () if self._broken else values:
-            if beat.fresh:
+            if beat.fresh or beat.forgotten:
                 self._judge = Judge(None if beat.recorded else self._heartbeat_us)
             try:
                 records += () if beat.partial or beat.forgotten else self._judge.weigh(beat, views)
