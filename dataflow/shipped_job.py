@@ -12,7 +12,7 @@ from dataflow.live import LiveFeed
 from dataflow.shelf import Shelf
 from dataflow.shipped_live import ShippedLive
 from dataflow.shipped_recording import Recording, facts_of
-from dataflow.shipped_session import Session
+from dataflow.shipped_session import NOBODY, Session
 from dataflow.wire import Arrived
 from dataflow.wire_words import Begun
 from extractors.record import Beat, Tick
@@ -61,9 +61,10 @@ class ShippedJob:
         """Takes a message, and gives the beats that are over by it. Raises OSError where a file can't be kept."""
         if arrived.session in self._past:
             return []
-        session = self._sessions.get(arrived.host)
+        by = arrived.host if arrived.session else NOBODY
+        session = self._sessions.get(by)
         if session is None or session.id != arrived.session:
-            session = self._begun(arrived)
+            session = self._begun(arrived, by)
         session.heard = self._monotonic()
         if isinstance(arrived.what, Begun):
             self._declared(arrived.what, session)
@@ -125,9 +126,9 @@ class ShippedJob:
         if self._live is not None:
             self._live.close()
 
-    def _begun(self, arrived: Arrived) -> Session:
+    def _begun(self, arrived: Arrived, host: str) -> Session:
         """Another session. Where it is the only one it is the job anew; beside others, its files are."""
-        host, known = arrived.host, self._sessions.pop(arrived.host, None)
+        known = self._sessions.pop(host, None)
         if known is not None:
             self._past.append(known.id)
         session = self._sessions[host] = Session(arrived.session, deque())

@@ -227,8 +227,9 @@ def test_a_shipper_that_lost_its_memory_is_the_job_anew(tmp_path: Path) -> None:
     assert taken.take(*sent(Sender(), 40)) == []
 
 
-def test_lines_that_no_shipper_of_ours_sent_are_judged_by_this_machines_clock(tmp_path: Path) -> None:
-    sender, taken = Sender(host="", session=""), Taken(tmp_path)
+@pytest.mark.parametrize("host", ["", "node-9"])
+def test_lines_that_no_shipper_of_ours_sent_are_judged_by_this_machines_clock(tmp_path: Path, host: str) -> None:
+    sender, taken = Sender(host=host, session=""), Taken(tmp_path)
     taken.take(sender.lines(NAME, bars(0, 20)), sender.lines("odd name", bars(0, 20)))
     assert taken.beats == []
     taken.beats += taken.job.turn(START_US + 40 * SECOND_US)
