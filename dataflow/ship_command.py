@@ -37,6 +37,11 @@ Examples:
     show_default=True,
     help="How often to send what is new, up to 5s: rarer makes fewer and larger messages, and verdicts so much later.",
 )
+@click.option(
+    "--bundle",
+    is_flag=True,
+    help="Send all that is new of a capture as one message and not a message a file: a third of the cost in a fleet.",
+)
 @click.option("--once", is_flag=True, help="The captures are recorded and whole: send all of each, and end.")
 @click.option(
     "--clock",
@@ -51,6 +56,7 @@ def ship(
     folder: Path,
     host: str | None,
     every: float,
+    bundle: bool,
     once: bool,
     clock: Path | None,
 ) -> None:
@@ -76,6 +82,7 @@ def ship(
         store=folder,
         host=host or socket.gethostname(),
         every=every,
+        bundles=bundle,
         clock=LiveClock() if clock is None else FileClock(clock),
     )
     if once:

@@ -42,6 +42,7 @@ class Asked:
     host: str
     clock: AnyClock
     every: float = 0.25
+    bundles: bool = False
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ def _run(asked: Asked, folder: Path, outcome: Outcome) -> None:
     notes: list[str] = []
     names: dict[str, str] = {}
     sending, places = sender(asked.brokers, recorded=False), Places(folder, notes)
-    means = Means(asked.host, sending.outbox, places, notes)
+    means = Means(asked.host, sending.outbox, places, notes, bundles=asked.bundles)
     lives = [_Live(path, asked, means, names) for path in asked.captures]
     try:
         while not outcome.halted:
