@@ -15,27 +15,30 @@ def lag(watch: Watch) -> float:
 
 def used(watch: Watch) -> float:
     """Processor seconds of the watch and of those that it started."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    total = 0
-    for pid in _family(watch):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += sum(int(each) for each in fields[11:15])
-    return total / ticks
+    return sum(processor_of(pid) for pid in _family(watch))
 
 
 def resident(watch: Watch, which: str = "VmRSS") -> float:
     """Megabytes of memory that the watch and those that it started hold."""
-    total = 0
-    for pid in _family(watch):
-        try:
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{which}:"))
-    return total / MEGABYTE
+    return sum(resident_of(pid, which) for pid in _family(watch))
+
+
+def processor_of(pid: int) -> float:
+    """Processor seconds of a process and of those that it has waited for; 0 where it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(int(each) for each in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_of(pid: int, which: str = "VmRSS") -> float:
+    """Megabytes of memory that a process holds; 0 where it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{which}:")) / MEGABYTE
 
 
 def _family(watch: Watch) -> list[int]:

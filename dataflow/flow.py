@@ -61,15 +61,15 @@ class _TrackLogic(StatefulBatchLogic[Passing, Passing, dict[str, bytes]]):
     def on_batch(self, values: list[Passing]) -> tuple[list[Passing], bool]:
         passed: list[Passing] = []
         for beat, views in () if self._broken else values:
-            if beat.fresh:
+            if beat.fresh or beat.forgotten:
                 self._track = Track(self._track.step)
             try:
-                passed.append((beat, self._track.fold(beat, views)))
+                passed.append((beat, {} if beat.forgotten else self._track.fold(beat, views)))
             except Exception as error:
                 self._outcome.failed(beat.job, error)
                 self._broken = True
                 break
-        return passed, StatefulBatchLogic.RETAIN
+        return passed, _is_forgotten(values)
 
     def snapshot(self) -> dict[str, bytes]:
         return self._track.snapshots()
@@ -90,15 +90,15 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
     def on_batch(self, values: list[Passing]) -> tuple[list[dict[str, Any]], bool]:
         records: list[dict[str, Any]] = []
         for beat, views in () if self._broken else values:
-            if beat.fresh:
+            if beat.fresh or beat.forgotten:
                 self._judge = Judge(None if beat.recorded else self._heartbeat_us)
             try:
-                records += () if beat.partial else self._judge.weigh(beat, views)
+                records += () if beat.partial or beat.forgotten else self._judge.weigh(beat, views)
             except Exception as error:
                 self._outcome.failed(beat.job, error)
                 self._broken = True
                 break
-        return records, StatefulBatchLogic.RETAIN
+        return records, _is_forgotten(values)
 
     def snapshot(self) -> tuple[bytes, list[Case]]:
         return self._judge.snapshot(), list(self._judge.waiting)
@@ -107,6 +107,11 @@ class _JudgeLogic(StatefulBatchLogic[Passing, dict[str, Any], tuple[bytes, list[
 def _key(beat: Beat) -> str:
     """What is remembered of a recorded capture is apart from what is remembered of its job live."""
     return f"{beat.job}\0recorded" if beat.recorded else beat.job
+
+
+def _is_forgotten(values: list[Passing]) -> bool:
+    """Whether the engine is to drop what it keeps of the job."""
+    return StatefulBatchLogic.DISCARD if values[-1][0].forgotten else StatefulBatchLogic.RETAIN
 
 
 def build(

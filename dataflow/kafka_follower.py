@@ -35,6 +35,9 @@ LOOK_SECONDS = 60.0
 AGAIN_SECONDS = 1.0
 """From a connection that failed to the next try."""
 FETCHED_BYTES = 32 << 20
+WORTH_BYTES, GATHER_MS = 64 << 10, 100
+"""Brokers answer with so many bytes, or with what there is after so long: an answer for each message would cost more
+than the message."""
 MOST_MESSAGES = 500
 BEGINNING = 0
 _SETTINGS = {
@@ -42,6 +45,8 @@ _SETTINGS = {
     "enable_auto_commit": False,
     "auto_offset_reset": "none",
     "fetch_max_bytes": FETCHED_BYTES,
+    "fetch_min_bytes": WORTH_BYTES,
+    "fetch_max_wait_ms": GATHER_MS,
     "max_partition_fetch_bytes": MOST_BYTES + (64 << 10),
     "request_timeout_ms": 10_000,
     "allow_auto_create_topics": False,
@@ -291,5 +296,5 @@ class Follower:
 
 
 def _message(record: Any) -> Message:
-    headers = tuple((str(name), bytes(value or b"")) for name, value in record.headers)
+    headers = tuple([(name, value or b"") for name, value in record.headers])
     return Message(record.topic, record.partition, record.offset, record.key, record.value or b"", headers)

@@ -22,7 +22,7 @@ from dataflow.live_trials import LiveDumps, LiveTrials
 from dataflow.log_reading import observed
 from dataflow.rescan import Found
 from dataflow.waiting import Waiting
-from extractors.record import Beat, SourceFailed, SourceKind
+from extractors.record import Beat, SourceFailed, SourceKind, SourceResumed
 from state.trackers.facts import JobDeclared
 
 LOOK_US = 2_000_000
@@ -132,6 +132,10 @@ class LiveFeed:
         """What a file says is not known any more, for this reason."""
         failed = SourceFailed(source.source.kind, why, whole=False)
         self._told(failed, "source_failed", source.source.relative)
+
+    def regained(self, source: LiveSource, why: str) -> None:
+        """What was missed for this reason has come after all."""
+        self._told(SourceResumed(source.source.kind, why), "source_resumed", source.source.relative)
 
     def poisoned(self, place: str, why: str) -> None:
         """Something of the job's came that can't be read."""

@@ -2,9 +2,11 @@
 
 import pickle
 from collections.abc import Callable
+from threading import local
 from typing import Any
 
 import msgspec
+import zstandard
 
 from dataflow.beats import Run
 from dataflow.blocks import LINE_BYTES, LineCut
@@ -25,6 +27,17 @@ from extractors.trainer import BufferProgress, EvaluationProgress, PolicyProgres
 BARS = frozenset({BufferProgress, StepProgress, PolicyProgress, EvaluationProgress})
 """Signals of bars that are redrawn in place."""
 _ORDER = tuple(SourceKind)
+
+
+class _Zstd(local):
+    """Packs and unpacks; its objects are not for two threads at once."""
+
+    def __init__(self) -> None:
+        self.packed = zstandard.ZstdCompressor(level=1).compress
+        self.unpacked = zstandard.ZstdDecompressor().decompress
+
+
+_ZSTD = _Zstd()
 
 
 class LiveSource:
@@ -86,7 +99,7 @@ class LiveSource:
 
     def held(self, held: Held, now_us: int) -> Run:
         """What a bar says that is redrawn in one line without end. It has no time of its own, so it is of now."""
-        reading = pickle.loads(self._asleep or pickle.dumps(self._reading, pickle.HIGHEST_PROTOCOL))
+        reading = _woken(self._asleep or _put_to_sleep(self._reading))
         try:
             found = reading.reader.read(Block(held.source, held.offset, held.line, held.data))
         except Exception:
@@ -97,7 +110,7 @@ class LiveSource:
         """How far it was read, for `restored`. What was not read since the last one is let go of, and taken up again
         when the file grows."""
         if self._asleep is None:
-            self._asleep = pickle.dumps(self._reading, pickle.HIGHEST_PROTOCOL)
+            self._asleep = _put_to_sleep(self._reading)
         else:
             self._reading = None
         return self._asleep, self.tail.snapshot(), self.trouble, self.newest_us, self._begun
@@ -120,7 +133,7 @@ class LiveSource:
     def _awake(self) -> LogReading | PollReadings:
         if self._reading is None:
             assert self._asleep is not None
-            self._reading = pickle.loads(self._asleep)
+            self._reading = _woken(self._asleep)
             self._reading.tell_to(self._notes)
         self._asleep = None
         return self._reading
@@ -191,6 +204,15 @@ class LiveSource:
     def _failure(self, signal: Any) -> Any:
         name = "source_resumed" if isinstance(signal, SourceResumed) else "source_failed"
         return observed(signal, name, self.source.relative, self.newest_us or self._given[0])
+
+
+def _put_to_sleep(reading: LogReading | PollReadings | None) -> bytes:
+    """A reader as bytes: packed, since most of them are the last lines that it read, and thousands lie there."""
+    return _ZSTD.packed(pickle.dumps(reading, pickle.HIGHEST_PROTOCOL))
+
+
+def _woken(asleep: bytes) -> Any:
+    return pickle.loads(_ZSTD.unpacked(asleep))
 
 
 def _of_now(observation: Observation, now_us: int) -> Observation:

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
-from dataflow.arguments import BROKERS, JOB
+from dataflow.arguments import BROKERS, JOB, Duration
 from dataflow.book_commands import shipped_store_option
+from dataflow.ending import unusable
 from dataflow.kafka_commands import brokers_asked
 
+MOST_EVERY = 5.0
 _ENDING = """\b
 Exit codes:
   0    all was sent (--once), or it was asked to end (SIGINT, SIGTERM) and did
@@ -28,6 +30,18 @@ Examples:
 @JOB
 @shipped_store_option
 @click.option("--host", metavar="NAME", help="What this host is called in what is sent. Without it: its own name.")
+@click.option(
+    "--every",
+    type=Duration(),
+    default="0.25s",
+    show_default=True,
+    help="How often to send what is new, up to 5s: rarer makes fewer and larger messages, and verdicts so much later.",
+)
+@click.option(
+    "--bundle",
+    is_flag=True,
+    help="Send all that is new of a capture as one message and not a message a file: a third of the cost in a fleet.",
+)
 @click.option("--once", is_flag=True, help="The captures are recorded and whole: send all of each, and end.")
 @click.option(
     "--clock",
@@ -41,6 +55,8 @@ def ship(
     job_toml: Path | None,
     folder: Path,
     host: str | None,
+    every: float,
+    bundle: bool,
     once: bool,
     clock: Path | None,
 ) -> None:
@@ -57,12 +73,16 @@ def ship(
     from dataflow.shipping import Asked
     from dataflow.shipping import ship as ship_live
 
+    if every > MOST_EVERY:
+        unusable("--every is at most 5s: after 15 s of silence a shipper is told as missing")
     asked = Asked(
         captures=captures,
         brokers=brokers_asked(servers),
         job_toml=job_toml,
         store=folder,
         host=host or socket.gethostname(),
+        every=every,
+        bundles=bundle,
         clock=LiveClock() if clock is None else FileClock(clock),
     )
     if once:

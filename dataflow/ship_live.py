@@ -10,6 +10,7 @@ from io import BytesIO
 import msgspec
 
 from dataflow.blocks import LINE_BYTES
+from dataflow.bundles import bundled
 from dataflow.capture import Source, shown
 from dataflow.families import PAST, GoesOn
 from dataflow.following import TURN_SECONDS, Following
@@ -40,6 +41,10 @@ KEEP_SECONDS = 0.5
 """From one note of how far all was sent to the next."""
 
 
+Ready = tuple[Topic, Carried, tuple[str, Kept] | None]
+"""A message that is to be sent, and what is known to be kept when it has arrived."""
+
+
 class ShippedFile:
     """A file that is tailed, from a mark on. newest_us orders the files that are behind: who was read last is read on
     last. begun is the content that was begun last before a kill; continued are contents that turned out to go on
@@ -64,14 +69,15 @@ class ShippedFile:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What shipments have in common: the name of the host, where messages go, what is kept, and what people should
-    hear."""
+    """What shipments have in common: the name of the host, where messages go, what is kept, what people should hear,
+    and whether what a round says is sent as one message."""
 
     host: str
     outbox: Outbox
     places: Places
     notes: list[str]
     monotonic: Callable[[], float] = time.monotonic
+    bundles: bool = False
 
 
 class Shipment:
@@ -88,7 +94,7 @@ class Shipment:
         self._polls = dict(kept.polls)
         self._whole = Whole(set(kept.dumps), dict(kept.archives))
         self._rescan = kept.rescan
-        self._ready: list[tuple[Topic, Carried, tuple[str, Kept] | None]] = []
+        self._ready: list[Ready] = []
         self._now_us = self._reads = 0
         self._said_us: int | None = None
         self._looked_us: int | None = None
@@ -259,8 +265,17 @@ class Shipment:
             self._means.places.note(self.path, self._contents)
             self._is_unnoted = False
         ready, self._ready = self._ready, []
-        for topic, carried, note in ready:
+        for topic, carried, note in self._bundled(ready) if self._means.bundles else ready:
             self._means.outbox.send(topic, self.kept.job, carried, note)
+
+    def _bundled(self, ready: list[Ready]) -> Iterator[Ready]:
+        """The polls, then the lines and words in bundles; the last one has the note of the tick at their end."""
+        yield from (each for each in ready if each[0] is Topic.POLLS)
+        lines = [each for each in ready if each[0] is Topic.LINES]
+        note = next((each[2] for each in reversed(lines) if each[2] is not None), None)
+        bundles = bundled([each[1] for each in lines])
+        for number, carried in enumerate(bundles, 1):
+            yield Topic.LINES, carried, note if number == len(bundles) else None
 
 
 def _listed(source: Source) -> Listed:

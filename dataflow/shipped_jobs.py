@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from dataflow.bundles import opened
 from dataflow.envelope import Poison, poison
 from dataflow.kafka import BrokerError, Topic, partition_of
 from dataflow.kafka_follower import Follower, Message, Position
@@ -67,6 +68,7 @@ class ShippedJobs:
         self._listened, self._turned_at = 0.0, monotonic()
         topics = (Topic.LINES.under(brokers.prefix), Topic.POLLS.under(brokers.prefix))
         self._pending: deque[Message] = deque()
+        self._taken_of = 0
         self._broken: set[str] = set()
         self._snapshots: dict[str, Any] = {}
         self._changed: set[str] = set()
@@ -135,16 +137,29 @@ class ShippedJobs:
         """Gives messages to their jobs. Where the disk takes no more of them, they wait."""
         while self._pending and not self._outcome.halted:
             message = self._pending[0]
-            arrived = read(message)
-            if isinstance(arrived, Arrived) and (why := self._misplaced(arrived.job, message)):
-                arrived = poison(message.value, why)
-            if isinstance(arrived, Poison):
-                self._poisoned(message, arrived)
-            elif arrived.job not in self._broken:
-                job = self._job(arrived.job)
-                if not self._do(job, lambda: job.take(arrived), beats, takes=True):  # noqa: B023
-                    return
+            inner = opened(message)
+            if isinstance(inner, Poison):
+                self._poisoned(message, inner)
+            else:
+                for each in inner[self._taken_of :]:
+                    if not self._taken(each, beats):
+                        return
+                    self._taken_of += 1
+            self._taken_of = 0
             self._pending.popleft()
+
+    def _taken(self, message: Message, beats: list[Beat]) -> bool:
+        """Gives a message to its job; False where it must wait."""
+        arrived = read(message)
+        if isinstance(arrived, Arrived) and (why := self._misplaced(arrived.job, message)):
+            arrived = poison(message.value, why)
+        if isinstance(arrived, Poison):
+            self._poisoned(message, arrived)
+            return True
+        if arrived.job in self._broken:
+            return True
+        job, what = self._job(arrived.job), arrived
+        return self._do(job, lambda: job.take(what), beats, takes=True)
 
     def _misplaced(self, job: str, message: Message) -> str:
         """Why a message can't be its job's: those share a partition, which one process reads."""

@@ -12,7 +12,7 @@ from dataflow.shipped_recording import Recording
 from dataflow.spool import Spool
 from dataflow.wire import Arrived
 from dataflow.wire_words import Begun
-from extractors.record import Beat
+from extractors.record import Beat, Tick
 
 PATIENCE_SECONDS = 30.0
 """How long what has not come is waited for when all that the brokers have was read."""
@@ -80,7 +80,7 @@ class Recordings:
                 self._replay = session, recording.beats()
 
     def more(self, most: int) -> list[Beat]:
-        """The next beats of the replay. After an OSError it begins anew."""
+        """The next beats of the replay; the last one says that it is over. After an OSError it begins anew."""
         assert self._replay is not None
         session, replay = self._replay
         beats: list[Beat] = []
@@ -99,6 +99,7 @@ class Recordings:
             self.done = True
             self._past.append(session)
             self._forget(session)
+            beats.append(Beat(self._job, Tick(0), recorded=True, forgotten=True))
         return beats
 
     @property

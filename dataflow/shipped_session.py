@@ -8,6 +8,9 @@ import msgspec
 from dataflow.wire_words import Tick
 from extractors.clocks import write_iso
 
+NOBODY = ""
+"""The host of lines that no shipper of ours sent: they come without ticks."""
+
 
 class Session(msgspec.Struct):
     """A session. waiting is a tick whose polls have not all come, and what came after it; waited since when (monotonic

@@ -26,15 +26,14 @@ from dataflow.ship_state import Kept, Places, new_session
 from dataflow.smaller import smaller_of
 from dataflow.state_lock import StateError, locked
 
-EACH_SECONDS = 0.25
-"""From one round to the next, where there is nothing more to be read at once."""
 LAST_SECONDS = 1.0
 """How long the last words are waited for; the whole has two seconds to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user asked for."""
+    """What the user asked for. every is from one round to the next, where there is nothing more to be read at once
+    (seconds)."""
 
     captures: tuple[str, ...]
     brokers: Brokers
@@ -42,6 +41,8 @@ class Asked:
     store: Path
     host: str
     clock: AnyClock
+    every: float = 0.25
+    bundles: bool = False
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ def _run(asked: Asked, folder: Path, outcome: Outcome) -> None:
     notes: list[str] = []
     names: dict[str, str] = {}
     sending, places = sender(asked.brokers, recorded=False), Places(folder, notes)
-    means = Means(asked.host, sending.outbox, places, notes)
+    means = Means(asked.host, sending.outbox, places, notes, bundles=asked.bundles)
     lives = [_Live(path, asked, means, names) for path in asked.captures]
     try:
         while not outcome.halted:
@@ -184,7 +185,7 @@ def _run(asked: Asked, folder: Path, outcome: Outcome) -> None:
             places.save()
             _tell(notes)
             if sending.outbox.is_full or not any(each.shipment is not None and each.shipment.brisk for each in lives):
-                time.sleep(EACH_SECONDS)
+                _rest(asked.every, outcome)
         _stop(sending, places, lives, asked.clock())
         _tell(notes)
     finally:
@@ -192,6 +193,13 @@ def _run(asked: Asked, folder: Path, outcome: Outcome) -> None:
         for live in lives:
             if live.shipment is not None:
                 live.shipment.close()
+
+
+def _rest(seconds: float, outcome: Outcome) -> None:
+    """Waits, unless the end is asked for."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0 and not outcome.halted:
+        time.sleep(min(left, 0.25))
 
 
 def _hear(sending: Sender, places: Places, lives: list[_Live], now_us: int) -> None:

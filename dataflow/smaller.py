@@ -7,6 +7,8 @@ the reading of a file does with lines over 1 MiB.
 from collections.abc import Callable, Sequence
 
 from dataflow.blocks import LineCut
+from dataflow.bundles import opened
+from dataflow.envelope import Poison
 from dataflow.kafka_follower import Message
 from dataflow.kafka_publisher import Outgoing
 from dataflow.wire import Arrived, Carried, Part, PollLine, Wire, read
@@ -26,7 +28,12 @@ def smaller_of(lines: str, recorded: bool) -> Callable[[Outgoing], Sequence[Outg
     no byte may be left out."""
 
     def instead(message: Outgoing) -> Sequence[Outgoing]:
-        arrived = read(Message(message.topic, 0, 0, message.job.encode("utf-8", "surrogatepass"), *message[2:4]))
+        whole = Message(message.topic, 0, 0, message.job.encode("utf-8", "surrogatepass"), *message[2:4])
+        inner = opened(whole)
+        if not isinstance(inner, Poison) and len(inner) > 1:
+            several = [Outgoing(message.topic, message.job, each.value, each.headers) for each in inner]
+            return [*several[:-1], several[-1]._replace(note=message.note)]
+        arrived = read(whole)
         if not isinstance(arrived, Arrived):
             return ()
         wire, what = Wire(arrived.host, arrived.session), arrived.what

@@ -6,6 +6,7 @@ out of the folder that it is relative to.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -28,8 +29,10 @@ _NAME_BYTES = 255
 _WINDOW = 1 << 27
 _FEED = 1_024
 """Packed bytes given at once; they can make 32 MiB."""
-_PACKED_FROM = 256
-"""Fewer bytes are not worth packing."""
+_PACKED_FROM = 16 << 10
+"""Fewer bytes are packed by the client, with those of other messages: together they become smaller than one by one."""
+_KNOWN, _KNOWN_BYTES = 65_536, 512
+"""So many paths, of so many bytes at most, are remembered as ones that can be used: they come again and again."""
 _MOST = 1 << 62
 _NUMBER = re.compile(rb"\d{1,19}")
 _WORD = msgspec.json.Decoder(Word)
@@ -194,7 +197,15 @@ def _job(key: bytes | None) -> str:
 
 
 def _path(headers: dict[str, bytes]) -> str:
-    return _checked(_text(headers, "source"))
+    value = headers.get("source")
+    if value is None or len(value) > _KNOWN_BYTES:
+        return _checked(_text(headers, "source"))
+    return _known(value)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _known(value: bytes) -> str:
+    return _checked(_text({"source": value}, "source"))
 
 
 def _checked(relative: str) -> str:
@@ -214,7 +225,10 @@ def _text(headers: dict[str, bytes], name: str, without: str | None = None) -> s
         if without is None:
             raise _Unusable(f"it has no header {name}")
         return without
-    return _tried(value.decode, f"its header {name} is no text")
+    try:
+        return value.decode()
+    except ValueError as error:
+        raise _Unusable(f"its header {name} is no text") from error
 
 
 def _number(headers: dict[str, bytes], name: str, without: int | None = None, least: int = 0) -> int:

@@ -116,7 +116,8 @@ class Beat(msgspec.Struct, frozen=True):
     partial says that more of the same beat follows, so that it is folded but nothing is judged yet. fresh says that the
     stream begins with it, so that nothing that is remembered of the job counts, and recorded beside it that the stream
     is that of a finished capture, in which nothing is repeated at heartbeats; blind that the job's sources could not
-    be read when it was cut. kinds are the types of its signals, so that a tracker is not asked of what none of them is.
+    be read when it was cut; forgotten that nothing more comes of the job, so that no memory of it is kept. kinds are
+    the types of its signals, so that a tracker is not asked of what none of them is.
     """
 
     job: str
@@ -126,6 +127,7 @@ class Beat(msgspec.Struct, frozen=True):
     fresh: bool = False
     recorded: bool = False
     blind: bool = False
+    forgotten: bool = False
     kinds: frozenset[type] = frozenset()
 
     def __post_init__(self) -> None:

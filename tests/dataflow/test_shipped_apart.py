@@ -8,7 +8,7 @@ import pytest
 
 from dataflow.kafka_follower import Message
 from dataflow.shelf import Shelf, ShelfError
-from dataflow.shipped_job import SILENT_SECONDS
+from dataflow.shipped_live import SILENT_SECONDS
 from dataflow.shipped_recordings import FORGOTTEN_SECONDS, PATIENCE_SECONDS
 from dataflow.wire import PollLine, Wire
 from dataflow.wire_words import Stopped
@@ -45,7 +45,7 @@ def test_two_recorded_captures_that_are_sent_at_once_are_both_replayed(tmp_path:
         assert taken.take(*pair) == []
     first = taken.replayed()
     second = taken.replayed()
-    assert first[-1].tick.final
+    assert first[-2].tick.final
     assert marks(second) == marks(first)
     assert all(each.recorded for each in (*first, *second))
 
@@ -58,7 +58,7 @@ def test_a_recorded_capture_changes_nothing_of_the_same_job_live(tmp_path: Path)
     beside.take(*live[:80], *once[:3], *live[80:120], *once[3:])
     assert beside.job.recordings.replays is False
     lived = len(beside.beats)
-    assert beside.replayed()[-1].tick.final
+    assert beside.replayed()[-2].tick.final
     final = len(beside.beats)
     beside.restart()
     beside.take(*live[120:])
@@ -77,7 +77,7 @@ def test_polls_that_come_before_the_first_word_belong_to_the_recorded_capture(tm
     taken.take(second, first, begun, *rest[:-1])
     taken.take(sender.part(GPU, last - 1, b"\n", 0))
     taken.take(ended)
-    assert taken.replayed()[-1].tick.final
+    assert taken.replayed()[-2].tick.final
     assert len(told(taken.observations, PollFailed)) == 2
 
 
@@ -117,7 +117,7 @@ def test_a_recorded_capture_whose_first_word_is_gone_is_judged_by_what_is_left(t
     assert taken.job.feed is None
     taken.replayed()
     taken.now += PATIENCE_SECONDS + 1
-    assert taken.replayed()[-1].tick.final
+    assert taken.replayed()[-2].tick.final
     failed = [each.signal.why for each in taken.observations if type(each.signal) is SourceFailed]
     assert "bytes 0 to 1000 never came" in failed
 
@@ -167,7 +167,7 @@ def test_a_disk_that_is_full_as_a_replay_begins_delays_it(tmp_path: Path, monkey
         patched.setattr(Shelf, "finish", full)
         with pytest.raises(OSError, match="No space"):
             taken.replayed()
-    assert taken.replayed()[-1].tick.final
+    assert taken.replayed()[-2].tick.final
 
 
 def test_a_disk_that_is_full_amid_what_waited_costs_no_beat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +290,7 @@ def test_a_job_that_was_stopped_and_shipped_as_recorded_is_over(tmp_path: Path) 
     sender, taken = Sender(), Taken(tmp_path)
     taken.take(*sent(sender, 30), sender.word(Stopped(START_US + 40 * SECOND_US)))
     taken.take(*shipped(Once(session="s2"), recorded(tmp_path / "runs/rl")))
-    assert taken.replayed()[-1].tick.final
+    assert taken.replayed()[-2].tick.final
     taken.now += SILENT_SECONDS + 1
     assert taken.job.silence(None) == []
     taken.take(sender.lines(NAME, bars(30, 10)), sender.tick(60))

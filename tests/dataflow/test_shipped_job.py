@@ -9,11 +9,22 @@ import pytest
 from dataflow.feed import open_feed
 from dataflow.kafka import BrokerError
 from dataflow.kafka_follower import Message
-from dataflow.shipped_job import SILENT_SECONDS
+from dataflow.shipped_job import FORGET_SECONDS
+from dataflow.shipped_live import SILENT_SECONDS
 from dataflow.shipped_recordings import PATIENCE_SECONDS
 from dataflow.wire_words import FolderSeen, Stopped, TrialSeen
 from extractors.harbor_trials import TrialStarted
-from extractors.record import Beat, HeardAgain, Observation, SourceFailed, SourceKind, SourceSeen, Tick, Unheard
+from extractors.record import (
+    Beat,
+    HeardAgain,
+    Observation,
+    SourceFailed,
+    SourceKind,
+    SourceResumed,
+    SourceSeen,
+    Tick,
+    Unheard,
+)
 from state.trackers.facts import JobDeclared
 from tests.dataflow.live_feeds import SECOND_US, START_US, Watched, bar, bars
 from tests.dataflow.shipped_streams import CAPTURED, Sender, Taken
@@ -163,6 +174,21 @@ def test_a_shipper_that_was_stopped_is_told_as_that(tmp_path: Path) -> None:
     assert "(it was stopped at 2026-05-04T08:00:40.000Z)" in told(list(beat.observations), Unheard)[0].why
 
 
+def test_a_job_of_which_nothing_was_heard_for_a_day_is_forgotten_and_begins_anew_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    sender, taken = Sender(), Taken(tmp_path)
+    taken.take(*sent(sender, 30))
+    taken.now += FORGET_SECONDS + 1
+    (beat,) = taken.job.silence(None)
+    assert beat.forgotten
+    assert taken.job.silence(None) == []
+    begun = len(taken.beats)
+    taken.take(sender.begun(), sender.lines(NAME, bars(30, 30)), sender.tick(70))
+    assert taken.beats[begun].fresh
+    assert "never came" in " ".join(taken.notes)
+
+
 def test_brokers_that_are_away_are_told_with_what_they_answered(tmp_path: Path) -> None:
     taken = Taken(tmp_path)
     taken.take(*sent(Sender(), 30))
@@ -186,6 +212,9 @@ def test_of_two_shippers_the_one_that_is_further_behind_says_how_far_all_is_know
     assert taken.beats[-1].tick.at_us >= START_US + 70 * SECOND_US
     failed = [each for each in taken.observations if type(each.signal) is SourceFailed]
     assert [(each.evidence.source, each.signal.whole) for each in failed] == [(f"node-2:{NAME}", False)]
+    taken.take(two.lines(NAME, bars(20, 10)), two.tick(120), one.tick(120))
+    (resumed,) = told(taken.observations, SourceResumed)
+    assert resumed.why == failed[0].signal.why
 
 
 def test_a_shipper_that_lost_its_memory_is_the_job_anew(tmp_path: Path) -> None:
@@ -199,8 +228,9 @@ def test_a_shipper_that_lost_its_memory_is_the_job_anew(tmp_path: Path) -> None:
     assert taken.take(*sent(Sender(), 40)) == []
 
 
-def test_lines_that_no_shipper_of_ours_sent_are_judged_by_this_machines_clock(tmp_path: Path) -> None:
-    sender, taken = Sender(host="", session=""), Taken(tmp_path)
+@pytest.mark.parametrize("host", ["", "node-9"])
+def test_lines_that_no_shipper_of_ours_sent_are_judged_by_this_machines_clock(tmp_path: Path, host: str) -> None:
+    sender, taken = Sender(host=host, session=""), Taken(tmp_path)
     taken.take(sender.lines(NAME, bars(0, 20)), sender.lines("odd name", bars(0, 20)))
     assert taken.beats == []
     taken.beats += taken.job.turn(START_US + 40 * SECOND_US, True)
@@ -248,7 +278,8 @@ def test_a_recorded_capture_gives_the_very_beats_of_its_replay(tmp_path: Path, r
         if restarts:
             taken.restart()
     mine = list(open_feed(str(folder)).beats())
-    beats = taken.replayed()
+    *beats, last = taken.replayed()
+    assert last.forgotten
     assert beats[0].fresh
     assert [each.tick for each in beats] == [each.tick for each in mine]
     assert beats[-1].tick.final

@@ -36,7 +36,7 @@ from extractors.record import Block, SourceKind
 WIRE = Wire("node-7", "5eed")
 LINES, POLLS = "wedgewatch.lines", "wedgewatch.polls"
 JOB = b"/ines/rl-plover-8"
-BLOCK = Block("logs/finelog.log", 4_096, 17, b"Step 3 of 90 took 41 s\n" * 80, 2)
+BLOCK = Block("logs/finelog.log", 4_096, 17, b"Step 3 of 90 took 41 s\n" * 800, 2)
 WORDS: list[Word] = [
     Begun("runs/rl-plover-8", '[job]\nid = "x"\n', recorded=True),
     Listed("pod_logs/pod_rank3.log.gz", SourceKind.POD, Compression.GZ, Writer(host="pod_rank3", node_rank=3)),
@@ -81,8 +81,15 @@ def test_block_comes_back_as_it_was_and_was_packed_on_its_way() -> None:
     assert dict(carried.headers)["schema"] == b"wedgewatch/1"
 
 
+def test_few_lines_travel_as_they_are_and_are_packed_with_those_of_other_messages() -> None:
+    few = Block("logs/finelog.log", 4_096, 17, b"Step 3 of 90 took 41 s\n" * 80, 2)
+    carried = WIRE.block(few)
+    assert carried.value == few.data
+    assert read(message(carried)) == Arrived(JOB.decode(), "node-7", "5eed", few)
+
+
 def test_bytes_that_do_not_pack_travel_as_they_are() -> None:
-    noise = Block("logs/a.log", 0, 1, os.urandom(4_000))
+    noise = Block("logs/a.log", 0, 1, os.urandom(40_000))
     carried = WIRE.block(noise)
     assert carried.value == noise.data
     assert read(message(carried)) == Arrived(JOB.decode(), "node-7", "5eed", noise)

@@ -117,9 +117,9 @@ class Fleet:
             self.flows.append(self.run(f"flow-{number}", *words, *self._clock()).start())
         return self.flows
 
-    def ship(self, *captures: Path, name: str = "shipper") -> Running:
+    def ship(self, *captures: Path, name: str = "shipper", options: Sequence[str] = ()) -> Running:
         """Starts a live shipper."""
-        words = ["ship", "--store", str(self.folder / name), "--host", name, *map(str, captures)]
+        words = ["ship", "--store", str(self.folder / name), "--host", name, *options, *map(str, captures)]
         self.shippers.append(self.run(name, *words, *self._clock()).start())
         return self.shippers[-1]
 

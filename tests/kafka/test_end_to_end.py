@@ -27,8 +27,9 @@ def test_what_is_shipped_once_is_consumed_byte_for_byte_as_it_is_replayed(
         assert by_job(each.consumed()) == expected
 
 
+@pytest.mark.parametrize("options", [(), ("--bundle", "--every", "1s")], ids=["one-by-one", "bundled"])
 def test_growing_files_that_are_shipped_say_what_the_replay_of_the_finished_ones_says(
-    tmp_path: Path, bootstrap: str, prefix: str
+    tmp_path: Path, bootstrap: str, prefix: str, options: tuple[str, ...]
 ) -> None:
     target = tmp_path / "capture"
     target.mkdir()
@@ -36,7 +37,7 @@ def test_growing_files_that_are_shipped_say_what_the_replay_of_the_finished_ones
         each.topics(6)
         each.consume()
         each.flow(3)
-        each.ship(target)
+        each.ship(target, options=options)
         with playing(RUN, target, each.clock, "--torn", "--rate", "450"):
             each.until_played(RUN)
         expected = replayed(target, tmp_path)
