@@ -20,6 +20,8 @@ from dataflow.wire_words import Tick as TickWord
 from extractors.record import Beat, Tick
 from state.trackers.facts import JobDeclared, JobFacts
 
+MOST_LATENESS_US = 600_000_000
+"""More than that no shipper's lines are waited for."""
 FORGET_SECONDS = 86_400.0
 """Of silence, after which a job is forgotten."""
 
@@ -161,7 +163,7 @@ class ShippedJob:
         if again and self._live is not None and self._live.missed and len(self._sessions) == 1:
             self._anew()
         declared = JobDeclared(facts_of(begun, self.job, self.notes), captured=begun.captured)
-        self._lateness_us = max(self._lateness_us, begun.lateness_us)
+        self._lateness_us = max(self._lateness_us, min(begun.lateness_us, MOST_LATENESS_US))
         if self._live is None:
             self._begin_live(declared)
         else:

@@ -15,7 +15,7 @@ import zstandard
 from dataflow.envelope import Poison, of_another_version, poison
 from dataflow.kafka import MOST_BYTES, Topic
 from dataflow.kafka_follower import Message
-from dataflow.wire_words import Word, names_of
+from dataflow.wire_words import Word, names_of, numbers_of, times_of
 from extractors.record import Block
 from state.report import SCHEMA
 
@@ -33,7 +33,10 @@ _PACKED_FROM = 16 << 10
 """Fewer bytes are packed by the client, with those of other messages: together they become smaller than one by one."""
 _KNOWN, _KNOWN_BYTES = 65_536, 512
 """So many paths, of so many bytes at most, are remembered as ones that can be used: they come again and again."""
-_MOST = 1 << 62
+_MOST = 1 << 48
+"""Bytes or lines of a file; no file system has a larger one."""
+_LATEST_US = 4_102_444_800_000_000
+"""The year 2100. A word that brings a job to a far time would keep all others waiting while it passes."""
 _NUMBER = re.compile(rb"\d{1,19}")
 _WORD = msgspec.json.Decoder(Word)
 Headers = tuple[tuple[str, bytes], ...]
@@ -165,7 +168,9 @@ def _line(message: Message, headers: dict[str, bytes]) -> Block | Part | Word:
         return _word(data)
     source, offset = _path(headers), _number(headers, "offset")
     if kind == "part":
-        return Part(source, offset, data, _number(headers, "size"), _number(headers, "mtime_ns"))
+        return Part(
+            source, offset, data, _number(headers, "size"), _number(headers, "mtime_ns", most=1000 * _LATEST_US)
+        )
     return Block(source, offset, _number(headers, "line", least=1), data, _number(headers, "generation", 0))
 
 
@@ -187,6 +192,10 @@ def _word(value: bytes) -> Word:
         raise _Unusable(f"no word that is known here: {error}") from error
     for name in names_of(word):
         _checked(name)
+    if any(not 0 <= each < _LATEST_US for each in times_of(word)):
+        raise _Unusable("its time is none at which logs are written")
+    if any(not 0 <= each < _MOST for each in numbers_of(word)):
+        raise _Unusable("its numbers are none of a file")
     return word
 
 
@@ -231,11 +240,11 @@ def _text(headers: dict[str, bytes], name: str, without: str | None = None) -> s
         raise _Unusable(f"its header {name} is no text") from error
 
 
-def _number(headers: dict[str, bytes], name: str, without: int | None = None, least: int = 0) -> int:
+def _number(headers: dict[str, bytes], name: str, without: int | None = None, least: int = 0, most: int = _MOST) -> int:
     value = headers.get(name)
     if value is None and without is not None:
         return without
-    if value is None or not _NUMBER.fullmatch(value) or not least <= int(value) <= _MOST:
+    if value is None or not _NUMBER.fullmatch(value) or not least <= int(value) <= most:
         raise _Unusable(f"its header {name} is {'missing' if value is None else f'no number: {value[:40]!r}'}")
     return int(value)
 

@@ -131,3 +131,24 @@ def names_of(word: Word) -> Iterable[str]:
     if isinstance(word, Begun | Failed | Stopped):
         return ()
     return (word.relative,)
+
+
+def times_of(word: Word) -> Iterable[int]:
+    """The times in a word, microseconds."""
+    if isinstance(word, Tick):
+        return (word.now_us, word.anchor_us)
+    if isinstance(word, Stopped):
+        return (word.now_us,)
+    return (word.lateness_us,) if isinstance(word, Begun) else ()
+
+
+def numbers_of(word: Word) -> Iterable[int]:
+    """The places in files, sizes and counts in a word."""
+    if isinstance(word, Told):
+        fields = (getattr(word.piece, name) for name in word.piece.__struct_fields__)
+        return [each for each in fields if isinstance(each, int)]
+    if isinstance(word, Tick):
+        return [each for place in word.polls.values() for each in place]
+    if isinstance(word, Ended):
+        return word.files.values()
+    return (word.anew,) if isinstance(word, Begun) else ()

@@ -13,7 +13,7 @@ from dataflow.envelope import Poison
 from dataflow.homes import Writer
 from dataflow.kafka_follower import Message
 from dataflow.reads import Compression
-from dataflow.turns import Continued, Held, How, Rotated, TailFailed, TailResumed, Trouble
+from dataflow.turns import Continued, Gap, Held, How, Rotated, TailFailed, TailResumed, Trouble
 from dataflow.wire import ANYWHERE, POLLS_SOURCE, UNPACKED_BYTES, Arrived, Carried, Part, PollLine, Wire, read
 from dataflow.wire_words import (
     ArchiveSeen,
@@ -95,7 +95,7 @@ def test_bytes_that_do_not_pack_travel_as_they_are() -> None:
     assert read(message(carried)) == Arrived(JOB.decode(), "node-7", "5eed", noise)
 
 
-@given(st.binary(max_size=2_000), st.integers(0, 1 << 60), st.integers(1, 1 << 60), st.integers(0, 1 << 30))
+@given(st.binary(max_size=2_000), st.integers(0, 1 << 47), st.integers(1, 1 << 47), st.integers(0, 1 << 30))
 def test_any_bytes_come_back(data: bytes, offset: int, line: int, generation: int) -> None:
     block = Block("ray_logs/rank3-node7/worker-a-b-7.out", offset, line, data, generation)
     part = Part("trace_jobs.tar", offset, data, line, generation)
@@ -232,3 +232,25 @@ def test_nothing_that_is_on_a_topic_raises(
     value: bytes, headers: tuple[tuple[str, bytes], ...], topic: str, key: bytes | None
 ) -> None:
     assert isinstance(read(Message(topic, 0, 0, key, value, headers)), Arrived | Poison)
+
+
+FAR_US = 4_102_444_800_000_000
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        Tick(FAR_US),
+        Tick(-1),
+        Tick(1, anchor_us=1 << 62),
+        Tick(1, polls={"polls/gpu.jsonl": (0, 1 << 62)}),
+        Stopped(1 << 62),
+        Begun("runs/rl", None, False, lateness_us=-1),
+        Told(Rotated("a.log", How.ROTATED, (1 << 64) - 1, 0, 0, 0)),
+        Told(Gap("a.log", -1, 1)),
+        Ended({"a.log": 1 << 60}),
+    ],
+    ids=str,
+)
+def test_times_and_numbers_that_no_capture_has_are_poison(word: Word) -> None:
+    assert "its time" in why(read(message(WIRE.word(word)))) or "its numbers" in why(read(message(WIRE.word(word))))
