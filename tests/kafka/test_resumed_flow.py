@@ -5,6 +5,7 @@ import random
 import time
 from pathlib import Path
 
+from tests.kafka.broker import free_ports
 from tests.kafka.processes import Fleet, fleet
 from tests.live.harness import SLOW, copied, differing, playing, replayed
 from tests.live.test_replay_is_live import OWN, RUN
@@ -67,3 +68,12 @@ def test_a_flow_that_goes_on_amid_replays_of_recorded_captures_says_of_them_what
         each.until_consumed([line for lines in expected.values() for line in lines])
         assert by_job(each.consumed()) == expected
         assert each.flows[0].said.count("never came") == 0
+
+
+def test_a_flow_that_is_asked_to_end_before_it_reached_any_broker_ends(tmp_path: Path, prefix: str) -> None:
+    (nobody,) = free_ports(1)
+    with fleet(tmp_path, f"127.0.0.1:{nobody}") as each:
+        (flow,) = each.flow()
+        each.until(lambda: flow.minds)
+        assert flow.stop() == 0
+        assert len(flow.said.splitlines()) == 1

@@ -15,7 +15,7 @@ from tests.kafka.processes import Fleet, fleet
 from tests.live.test_replay_is_live import OWN
 from tests.said import by_job, replay_of
 
-RUN = OWN / "completed_run"
+RUN, OTHER = OWN / "completed_run", OWN / "one_slot_401_burst"
 
 
 @pytest.fixture
@@ -64,3 +64,22 @@ def test_a_recorded_capture_that_is_not_all_there_any_more_is_never_judged_as_wh
     assert any("never came" in why for why in missing), missing
     assert final["verdict"] == "ERROR" or (topic is Topic.POLLS and part < 1)
     assert flow.stop() == 0
+
+
+def test_verdicts_that_the_brokers_lost_while_a_flow_runs_are_said_again(
+    each: Fleet, bootstrap: str, prefix: str
+) -> None:
+    brokers = brokers_of(bootstrap, {PREFIX: prefix})
+    (flow,) = each.flow()
+    each.ship_once(RUN)
+    each.until(lambda: any(b'"final":true' in line for line in flow.lines()))
+    admin = KafkaAdminClient(bootstrap_servers=brokers.servers)
+    admin.delete_topics([Topic.VERDICTS.under(prefix)])
+    admin.close()
+    each.topics(1)
+    each.consume()
+    each.ship_once(OTHER)
+    expected = replay_of(RUN, OTHER)
+    each.until_consumed(expected)
+    assert by_job(each.consumed()) == by_job(expected)
+    assert "the brokers lost the verdicts that stood there; all is read again" in flow.said
