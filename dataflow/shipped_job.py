@@ -55,6 +55,12 @@ class ShippedJob:
         """Its live stream, where it is live."""
         return None if self._live is None else self._live.feed
 
+    @property
+    def standing(self) -> tuple[int, ...]:
+        """Differs where time alone changed something that a snapshot holds, though no beat came of it."""
+        waiting = sum(len(each.waiting) for each in self._sessions.values())
+        return len(self._sessions), waiting, len(self.recordings.shelves), self.recordings.done
+
     def take(self, arrived: Arrived) -> list[Beat]:
         """Takes a message, and gives the beats that are over by it. Raises OSError where a file can't be kept for want
         of room: the message is to be given again, and nothing is lost by it."""

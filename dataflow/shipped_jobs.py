@@ -169,8 +169,9 @@ class ShippedJobs:
     def _job(self, name: str) -> ShippedJob:
         job = self.jobs.get(name)
         if job is None:
-            digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-            job = self.jobs[name] = ShippedJob(name, self._spool / digest, self._lateness_us, lambda: self._listened)
+            job = self.jobs[name] = ShippedJob(
+                name, self._spool / _folder(name), self._lateness_us, lambda: self._listened
+            )
         return job
 
     def _turn(self, job: ShippedJob, beats: list[Beat]) -> None:
@@ -187,10 +188,10 @@ class ShippedJobs:
         """Lets a job do something; False where its disk is full. An error of our own ends this job alone."""
         if job.job in self._broken:
             return True
-        before = len(beats)
+        before, standing = len(beats), job.standing
         try:
             beats += what()
-            if takes or len(beats) > before:
+            if takes or len(beats) > before or job.standing != standing:
                 self._changed.add(job.job)
             if takes:
                 self._full_at = float("-inf")
@@ -253,4 +254,11 @@ class ShippedJobs:
                 Shelf(self._spool).remove()
                 return ()
         self._snapshots = dict(jobs)
+        for path in self._spool.glob("*"):
+            if path.name not in {_folder(name) for name in jobs}:
+                Shelf(path).remove()
         return positions
+
+
+def _folder(job: str) -> str:
+    return blake2b(job.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

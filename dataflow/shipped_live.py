@@ -19,6 +19,8 @@ from state.trackers.facts import JobDeclared
 
 PATIENCE_SECONDS = 30.0
 """How long polls that a tick counts are waited for when all that the brokers have was read."""
+APART_US = 300_000_000
+"""Shippers whose times are further apart than that have clocks that differ."""
 SILENT_SECONDS = 15.0
 """Of nothing from a shipper, which says something every two seconds, after which that is evidence."""
 
@@ -181,8 +183,10 @@ class ShippedLive:
         self.feed.notes.clear()
 
     def _newest_us(self) -> int:
-        """What time it is at the shipper that is furthest ahead: what it sent is not of the future."""
-        return max((each.now_us for each in self._sessions.values()), default=self.now_us)
+        """What time it is at the shipper that is furthest ahead: what it sent is not of the future, unless its clock
+        runs ahead."""
+        newest_us = max((each.now_us for each in self._sessions.values()), default=self.now_us)
+        return newest_us if newest_us - self.now_us <= APART_US else self.now_us
 
     def _given(self) -> list[Beat]:
         beats, self._beats = self._beats, []

@@ -296,3 +296,14 @@ def test_a_job_that_was_stopped_and_shipped_as_recorded_is_over(tmp_path: Path) 
     taken.take(sender.lines(NAME, bars(30, 10)), sender.tick(60))
     taken.now += SILENT_SECONDS + 1
     assert told([e for beat in taken.job.silence(None) for e in beat.observations], Unheard)
+
+
+@pytest.mark.parametrize("ahead", [3600, -3600])
+def test_a_host_whose_clock_is_an_hour_off_holds_no_other_up(tmp_path: Path, ahead: int) -> None:
+    one, two, taken = Sender(), Sender(host="node-2", session="s2"), Taken(tmp_path)
+    taken.take(one.begun(), two.begun())
+    for second in range(0, 200, 5):
+        taken.take(one.lines(NAME, bar(second)), two.lines("pod_logs/pod-2.log", bar(second + ahead)))
+        taken.take(one.tick(second + 1), two.tick(second + 1 + ahead))
+    sources = {each.evidence.source for each in taken.observations if each.pattern != "source_seen"}
+    assert sources >= {NAME, "pod_logs/pod-2.log"}

@@ -16,6 +16,7 @@ from dataflow.shelf import Shelf
 from dataflow.shipped_job import ShippedJob
 from dataflow.shipped_jobs import ShippedJobs, Snapshot
 from dataflow.shipped_live import SILENT_SECONDS
+from dataflow.shipped_recordings import FORGOTTEN_SECONDS
 from extractors.record import Beat, Unheard
 from tests.dataflow.live_feeds import SECOND_US, START_US
 from tests.dataflow.shipped_streams import Sender
@@ -184,3 +185,17 @@ def test_what_lies_on_the_shelves_of_a_flow_that_begins_anew_is_removed(many: Ma
     assert list((tmp_path / "spool").iterdir())
     many.made(None)
     assert not (tmp_path / "spool").exists()
+
+
+def test_what_time_alone_changes_is_in_the_next_snapshot(many: Many, tmp_path: Path) -> None:
+    many.next(*shipped(Once(), recorded(tmp_path / "runs/rl"))[:-1])
+    before = many.jobs.snapshot()[1]
+    for _ in range(int(FORGOTTEN_SECONDS) + 2):
+        many.next(seconds=1.0)
+    assert "never came from its shipper" in many.notes[-1]
+    for _ in range(4):
+        positions, after = many.jobs.snapshot()
+    assert after != before
+    again = many.made((positions, after))
+    assert set(again.jobs) == {Sender().job}
+    assert list((tmp_path / "spool").rglob("recorded-*")) == []
