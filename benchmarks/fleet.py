@@ -350,11 +350,13 @@ def main() -> None:
     parser.add_argument("--lines", type=float, default=usual.lines, help="a second, of all jobs")
     parser.add_argument("--seconds", type=float, help="how much of the fleet's time is sent")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--bundle", action="store_true", help="each round of a shipper is one message")
+    parser.add_argument("--round", type=float, default=usual.round, help="seconds from one round to the next")
     asked = parser.parse_args()
     if asked.what == "model":
         print(fleet_model.page())
         return
-    load = Load(asked.jobs, asked.sources, asked.lines)
+    load = Load(asked.jobs, asked.sources, asked.lines, round=asked.round, bundles=asked.bundle)
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as broker:
         for name in ("drain", "paced", "costs") if asked.what == "all" else (asked.what,):
             seconds = asked.seconds or {"drain": 30.0, "paced": 75.0}.get(name, 30.0)

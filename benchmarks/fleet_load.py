@@ -18,6 +18,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from benchmarks import growing
 from benchmarks.produce import Batch, Producer
+from dataflow.bundles import bundled
 from dataflow.homes import writer_of
 from dataflow.kafka import MOST_BYTES, Topic, partition_of
 from dataflow.reads import Compression
@@ -47,7 +48,7 @@ _WORDS = "an agent's words of what the tests said, and of what it will do about 
 class Load(msgspec.Struct, frozen=True):
     """A fleet: so many jobs with so many files each, which write so many lines a second together; each shipper makes a
     round every so many seconds. begin is when the first round is (epoch seconds), paced that each waits for its time;
-    share says which shippers these are, as (k, n)."""
+    bundles that what a round says of many files is one message; share says which shippers these are, as (k, n)."""
 
     jobs: int = 500
     sources: int = 40
@@ -56,6 +57,7 @@ class Load(msgspec.Struct, frozen=True):
     round: float = 0.25
     begin: float = 0.0
     paced: bool = False
+    bundles: bool = False
     share: tuple[int, int] = (0, 1)
 
     @property
@@ -191,10 +193,16 @@ def batches(load: Load, prefix: str, partitions: int) -> tuple[list[Batch], Sent
         every += _packed(shipper, at_us, list(shipper.begin()), prefix, partitions)
         for turn in range(1, int(load.seconds / load.round) + 1):
             now_us = begin_us + int(turn * load.round * SECOND_US)
-            every += _packed(shipper, now_us, list(shipper.round(now_us)), prefix, partitions)
+            said = list(shipper.round(now_us))
+            every += _packed(shipper, now_us, _bundled(said) if load.bundles else said, prefix, partitions)
         sent += shipper.sent
     every.sort(key=lambda batch: batch.at_us)
     return every, sent
+
+
+def _bundled(messages: list[Message]) -> list[Message]:
+    lines = bundled([each.carried for each in messages if each.topic is Topic.LINES])
+    return [each for each in messages if each.topic is Topic.POLLS] + [Message(Topic.LINES, each) for each in lines]
 
 
 def _packed(shipper: Shipper, at_us: int, messages: list[Message], prefix: str, partitions: int) -> Iterator[Batch]:

@@ -43,7 +43,8 @@ class Costs(msgspec.Struct, frozen=True):
 
 
 class Fleet(msgspec.Struct, frozen=True):
-    """Assumed. Each rank writes one file; ranks_a_node of them share a shipper, the aggregated log has its own."""
+    """Assumed. Each rank writes one file; ranks_a_node of them share a shipper, the aggregated log has its own. With
+    bundles all that a shipper says in a round is one message."""
 
     jobs: int = 10_000
     ranks: int = 1_000
@@ -52,6 +53,7 @@ class Fleet(msgspec.Struct, frozen=True):
     lines_of_log: float = 50.0
     polls_a_minute: float = 4.0
     round: float = 0.25
+    bundles: bool = False
     tick_every: float = 2.0
     full: float = 0.6
     partitions_a_process: int = 4
@@ -73,20 +75,16 @@ class Fleet(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What one job sends a second, and what it costs."""
+    """What one job sends a second, and what it costs. messages are those that the brokers see."""
 
     lines: float
     blocks: float
     ticks: float
     polls: float
+    messages: float
     kept: float
     processor: float
     snapshot: float
-
-    @property
-    def messages(self) -> float:
-        """All that it sends."""
-        return self.blocks + self.ticks + self.polls
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -122,11 +120,17 @@ def job_of(fleet: Fleet, costs: Costs) -> Job:
     ticks = (fleet.shippers - 1) * max(node, 1 / fleet.tick_every) + max(log, 1 / fleet.tick_every)
     lines, polls = fleet.ranks * fleet.lines_a_rank + fleet.lines_of_log, fleet.polls_a_minute / 60
     kept = lines * costs.line_kept + (blocks + ticks) * costs.message_kept + ticks * costs.batch_kept
-    each = costs.heard + costs.read + costs.taken
-    used = (blocks + ticks + polls) * each + ticks * costs.tick + blocks * costs.block + lines * costs.line
+    messages = polls + (ticks if fleet.bundles else blocks + ticks)
+    used = (
+        messages * costs.heard
+        + (blocks + ticks + polls) * (costs.read + costs.taken)
+        + ticks * costs.tick
+        + blocks * costs.block
+        + lines * costs.line
+    )
     used += costs.beats_a_minute / 60 * costs.beat + costs.records_an_hour / 3600 * costs.record
     snapshot = fleet.sources * costs.snapshot_of_source * costs.snapshots_a_minute / 60
-    return Job(lines, blocks, ticks, polls, kept + polls * costs.poll_kept, used * US, snapshot * US)
+    return Job(lines, blocks, ticks, polls, messages, kept + polls * costs.poll_kept, used * US, snapshot * US)
 
 
 def needed(fleet: Fleet, costs: Costs) -> Need:
@@ -161,6 +165,7 @@ EXAMPLES: tuple[tuple[str, Fleet], ...] = (
     ("500 jobs × 39 ranks", Fleet(500, 39, 39, 1.28, 50.0, 1.0, replication=1)),
     ("10,000 jobs × 1,000 ranks", Fleet()),
     ("the same, a round every 5 s", Fleet(round=5.0, tick_every=5.0)),
+    ("and in bundles", Fleet(round=5.0, tick_every=5.0, bundles=True)),
 )
 
 

@@ -7,13 +7,14 @@ with the same id.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
 from dataflow.envelope import HEADERS, enveloped, event_id
 from dataflow.kafka import BrokerError, Topic, Trouble, broker_error, opened
+from dataflow.kafka_follower import every
 from dataflow.kafka_publisher import Outgoing, Publisher
 from dataflow.kafka_settings import Brokers
 from dataflow.kafka_topics import topics_of
@@ -38,15 +39,20 @@ class VerdictTopic:
     While the brokers are away a thread tries to reach them, so that the flow is held up once, for CONFIRM_SECONDS, and
     not at each record. tell gets a note of each record that the brokers refuse, which is dropped. on_loss is called,
     from whichever thread finds it out, when the topic has lost what was written (the brokers came back empty, or with
-    less): who can is to say all of it again, in any order.
+    less): who can is to say all of it again, in any order. owns are the partitions of the jobs whose records may come.
     """
 
     def __init__(
-        self, brokers: Brokers, tell: Callable[[str], None], on_loss: Callable[[], None] = lambda: None
+        self,
+        brokers: Brokers,
+        tell: Callable[[str], None],
+        on_loss: Callable[[], None] = lambda: None,
+        owns: Callable[[int, int], bool] = every,
     ) -> None:
         self._brokers = brokers
         self._tell = tell
         self._on_loss = on_loss
+        self._owns = owns
         self._topic = Topic.VERDICTS.under(brokers.prefix)
         self._publisher = Publisher(brokers, linger=0.0)
         self._written = KnownIds()
@@ -119,7 +125,8 @@ class VerdictTopic:
         if not standing.partitions:
             why = f"topic {self._topic} is not there; `wedgewatch topics create` makes it"
             raise BrokerError(self._brokers.name, why, Trouble.NO_TOPIC)
-        written = read_back(self._brokers, self._topic, standing.partitions)
+        own = [number for number in range(standing.partitions) if self._owns(number, standing.partitions)]
+        written = read_back(self._brokers, self._topic, own)
         self._publisher.connect()
         emptied = self._identity not in ("", standing.identity)
         self._written, self._identity = written, standing.identity
@@ -131,10 +138,12 @@ class VerdictTopic:
         self._on_loss()
 
 
-def read_back(brokers: Brokers, topic: str, partitions: int, newest: int = READ_BACK) -> KnownIds:
-    """The ids of the newest records of a topic. Raises BrokerError."""
+def read_back(brokers: Brokers, topic: str, partitions: Iterable[int], newest: int = READ_BACK) -> KnownIds:
+    """The ids of the newest records of these partitions of a topic. Raises BrokerError."""
     known = KnownIds()
-    places = [TopicPartition(topic, partition) for partition in range(partitions)]
+    places = [TopicPartition(topic, partition) for partition in partitions]
+    if not places:
+        return known
     settings = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "metrics_enabled": False}
     begun = time.monotonic()
     consumer = opened(lambda told: KafkaConsumer(**settings, **told), brokers)

@@ -167,7 +167,7 @@ def _topic(asked: Asked, watched: _Watch) -> "VerdictTopic | None":
         return None
     from dataflow.verdict_topic import VerdictTopic
 
-    return VerdictTopic(asked.brokers, tell, watched.lose)
+    return VerdictTopic(asked.brokers, tell, watched.lose, asked.share.has)
 
 
 @contextmanager

@@ -130,11 +130,11 @@ class Wire:
         place |= {"line": poll.line, "generation": poll.generation}
         if len(poll.data) <= MOST_BYTES // 4 and not pack:
             return self._carried(poll.data, **place)
-        body, encoding = self._packed(poll.data)
+        body, encoding = self._packed(poll.data, least=0)
         return self._carried(body, **place, encoding=encoding)
 
-    def _packed(self, data: bytes) -> tuple[bytes, str]:
-        packed = self._packer.compress(data) if len(data) >= _PACKED_FROM else data
+    def _packed(self, data: bytes, least: int = _PACKED_FROM) -> tuple[bytes, str]:
+        packed = self._packer.compress(data) if len(data) >= least else data
         return (packed, "zstd") if len(packed) < len(data) else (data, "identity")
 
     def _carried(self, body: bytes, **said: str | int) -> Carried:

@@ -34,3 +34,10 @@ def test_fewer_rounds_are_fewer_messages_of_the_same_lines() -> None:
     often, seldom = (needed(Fleet(round=seconds), Costs()) for seconds in (0.25, 5.0))
     assert seldom.messages < often.messages
     assert seldom.job.lines == often.job.lines
+
+
+def test_bundles_are_fewer_messages_and_fewer_processes() -> None:
+    apart, together = (needed(Fleet(round=5.0, tick_every=5.0, bundles=bundles), Costs()) for bundles in (False, True))
+    assert together.messages < apart.messages / 3
+    assert together.processes < apart.processes
+    assert together.kept == apart.kept
