@@ -17,6 +17,7 @@ from dataflow.live_source import LiveSource
 from dataflow.node_clocks import NodeClocks
 from dataflow.polls import recorded_at
 from dataflow.reads import Compression, compression_of
+from dataflow.repeats import Repeats
 from dataflow.rescan import Found
 from dataflow.shelf import Shelf, has_no_room
 from dataflow.shipped_polls import LAST, Place, ShippedPolls
@@ -61,6 +62,7 @@ class ShippedFiles:
         self._fresh: dict[str, Source] = {}
         self._due: dict[str, None] = {}
         self._polls = ShippedPolls(self._tails)
+        self._repeats = Repeats()
         self._owners: dict[str, str] = {}
         self._behind: dict[str, tuple[str, ...]] = {}
         self._trials: list[TrialSeen] = []
@@ -162,6 +164,7 @@ class ShippedFiles:
     def part(self, host: str, part: Part) -> None:
         """Takes a piece of a file that is read whole; its first begins it anew. Raises OSError for want of room."""
         name = self._own(host, part.source)
+        self._repeats.part(host, name, part.offset, part.data)
         try:
             if not part.offset:
                 self._shelf.begin(name)
@@ -202,6 +205,10 @@ class ShippedFiles:
             else:
                 tail.told(piece)
             self._is_due(tail)
+        elif isinstance(word, TrialSent | ArchiveSeen | DumpSeen) and self._repeats.has(
+            host, name, getattr(word, "ended", False)
+        ):
+            return
         elif isinstance(word, TrialSent):
             self._trials.append(TrialSeen(word.name, name, path, word.ended))
         elif isinstance(word, ArchiveSeen):
@@ -233,14 +240,14 @@ class ShippedFiles:
         entries = {name: (each.source, each.snapshot()) for name, each in self.entries.items()}
         tails = {name: tail.rest for name, tail in self._tails.items()}
         found = self._trials, self._archives, self._dumps, self._failures
-        known = self._owners, self._behind, self.clocks.known, self.stands
+        known = self._owners, self._behind, self.clocks.known, self.stands, self._repeats
         return entries, tails, self._fresh, self._due, (self._polls.lines, self._polls.words), known, found
 
     def restore(self, snapshot: tuple[Any, ...]) -> None:
         """Goes on where a snapshot was made. Raises whatever a broken one causes."""
         entries, tails, self._fresh, self._due, polls, known, found = snapshot
         self._polls.lines, self._polls.words = polls
-        self._owners, self._behind, clocks, self.stands = known
+        self._owners, self._behind, clocks, self.stands, self._repeats = known
         self.clocks = NodeClocks(clocks)
         self._trials, self._archives, self._dumps, self._failures = found
         for name, (source, kept) in entries.items():
