@@ -1,5 +1,6 @@
-"""Two shippers of one job, with polls, trials, a rotation, and a recorded capture of it amid that: whatever comes twice,
-in whichever order the topics are read, and wherever it is gone back to a snapshot, all is said once and alike."""
+"""Two shippers of one job, with polls, trials, a rotation, and a recorded capture of it amid that: whatever comes
+twice, in whichever order the topics are read, and wherever it is gone back to a snapshot, all is said once and alike.
+"""
 
 import random
 from pathlib import Path

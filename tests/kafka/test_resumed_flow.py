@@ -5,6 +5,7 @@ import random
 import time
 from pathlib import Path
 
+from tests.dataflow.disks import remount, small_disk
 from tests.kafka.broker import free_ports
 from tests.kafka.processes import Fleet, fleet
 from tests.live.harness import SLOW, copied, differing, playing, replayed
@@ -77,3 +78,22 @@ def test_a_flow_that_is_asked_to_end_before_it_reached_any_broker_ends(tmp_path:
         each.until(lambda: flow.minds)
         assert flow.stop() == 0
         assert len(flow.said.splitlines()) == 1
+
+
+def test_a_disk_that_is_too_small_for_a_recorded_capture_is_waited_for(
+    tmp_path: Path, bootstrap: str, prefix: str
+) -> None:
+    spool = tmp_path / "store-1" / "watch" / "spool"
+    spool.parent.mkdir(parents=True)
+    with small_disk(spool, 64), fleet(tmp_path, bootstrap, module=SHORT) as each:
+        each.topics(1)
+        (flow,) = each.flow()
+        each.ship_once(RECORDED[-1])
+        each.until(lambda: "No space left on device; it is tried again" in flow.said)
+        flow.kill()
+        flow.start()
+        each.until(lambda: flow.said.count("No space left on device; it is tried again") == 2)
+        remount(spool, "size=64m")
+        expected = replay_of(RECORDED[-1])
+        each.until(lambda: flow.lines() == expected)
+        assert flow.stop() == 0
