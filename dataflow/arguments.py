@@ -104,3 +104,9 @@ LOG = click.option(
 WORKERS = click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker threads of the flow."
 )
+CLOCK = click.option(
+    "--clock",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="For drills: the time is what FILE says (ISO 8601), as who writes the logs puts it there.",
+)

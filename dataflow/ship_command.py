@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dataflow.arguments import BROKERS, JOB, Duration
+from dataflow.arguments import BROKERS, CLOCK, JOB, Duration
 from dataflow.book_commands import shipped_store_option
 from dataflow.ending import unusable
 from dataflow.kafka_commands import brokers_asked
@@ -43,12 +43,7 @@ Examples:
     help="Send all that is new of a capture as one message and not a message a file: a third of the cost in a fleet.",
 )
 @click.option("--once", is_flag=True, help="The captures are recorded and whole: send all of each, and end.")
-@click.option(
-    "--clock",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="For drills: the time is what FILE says (ISO 8601), as who writes the logs puts it there.",
-)
+@CLOCK
 def ship(
     captures: tuple[str, ...],
     servers: str | None,

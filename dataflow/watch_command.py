@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dataflow.arguments import BROKERS, JOB, LOG, WORKERS, Duration, ShareOf
+from dataflow.arguments import BROKERS, CLOCK, JOB, LOG, WORKERS, Duration, ShareOf
 from dataflow.book_commands import watched_store_option
 from dataflow.ending import unusable
 from dataflow.kafka_commands import brokers_asked
@@ -67,12 +67,7 @@ _SECOND_US = 1_000_000
     metavar="K/N",
     help="With --brokers: this is the K-th of N processes, which share the partitions between them.",
 )
-@click.option(
-    "--clock",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="For drills: the time is what FILE says (ISO 8601), as who writes the logs puts it there.",
-)
+@CLOCK
 def watch(
     captures: tuple[str, ...],
     layout: str | None,

@@ -240,6 +240,16 @@ def test_bare_log_is_shipped(tmp_path: Path) -> None:
     assert laid_out(shipped.taken.sent) == {("run.log", 0): bars(0, 5)}
 
 
+def rotated(run: Path) -> tuple[Shipped, int]:
+    """A log that was shipped and is renamed, and how many notes were kept of it before."""
+    shipped = Shipped(run)
+    append(run / "finelog.log", bars(5, 40))
+    shipped.rounds(3)
+    known = len(shipped.taken.notes)
+    (run / "finelog.log").rename(run / "finelog.log.1")
+    return shipped, known
+
+
 def test_log_that_is_rotated_while_nobody_ships_goes_on_where_the_last_word_that_arrived_stood(run: Path) -> None:
     shipped = Shipped(run)
     append(run / "finelog.log", bars(5, 40))
@@ -272,11 +282,7 @@ def test_kill_before_anything_is_known_to_have_arrived_makes_no_second_content_o
 
 
 def test_number_of_a_content_that_was_begun_before_a_kill_is_never_that_of_another(run: Path) -> None:
-    shipped = Shipped(run)
-    append(run / "finelog.log", bars(5, 40))
-    shipped.rounds(3)
-    known = len(shipped.taken.notes)
-    (run / "finelog.log").rename(run / "finelog.log.1")
+    shipped, known = rotated(run)
     append(run / "finelog.log", bars(45, 20))
     shipped.rounds(2)
     del shipped.taken.notes[known:]
@@ -291,11 +297,7 @@ def test_number_of_a_content_that_was_begun_before_a_kill_is_never_that_of_anoth
 
 
 def test_content_that_was_begun_before_a_kill_keeps_its_number(run: Path) -> None:
-    shipped = Shipped(run)
-    append(run / "finelog.log", bars(5, 40))
-    shipped.rounds(3)
-    known = len(shipped.taken.notes)
-    (run / "finelog.log").rename(run / "finelog.log.1")
+    shipped, known = rotated(run)
     append(run / "finelog.log", bars(45, 20))
     shipped.rounds(3)
     del shipped.taken.notes[known:]
