@@ -47,7 +47,7 @@ class Health:
 
 def _said(job: Watched, now_us: int) -> dict[str, object]:
     if job.feed is None:
-        return {"captured": shown(job.path), "waits": "for its first line, or its name"}
+        return {"captured": shown(job.path), "waits": job.stands}
     lag = job.feed.lag
     return {
         "captured": shown(job.path),

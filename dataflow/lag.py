@@ -34,6 +34,11 @@ class Watched(Protocol):
         ...
 
     @property
+    def stands(self) -> str:
+        """How it stands while nothing of it is read live, in words."""
+        ...
+
+    @property
     def feed(self) -> "LiveFeed | None":
         """Its live stream."""
         ...

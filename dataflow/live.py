@@ -130,11 +130,13 @@ class LiveFeed:
 
     def missed(self, source: LiveSource, why: str) -> None:
         """What a file says is not known any more, for this reason."""
+        source.trouble = why
         failed = SourceFailed(source.source.kind, why, whole=False)
         self._told(failed, "source_failed", source.source.relative)
 
     def regained(self, source: LiveSource, why: str) -> None:
         """What was missed for this reason has come after all."""
+        source.trouble = ""
         self._told(SourceResumed(source.source.kind, why), "source_resumed", source.source.relative)
 
     def poisoned(self, place: str, why: str) -> None:

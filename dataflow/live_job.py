@@ -53,6 +53,11 @@ class LiveJob:
         return self.feed.job if self.feed is not None else shown(self.path)
 
     @property
+    def stands(self) -> str:
+        """What is waited for while nothing of it is read."""
+        return "for its first line, or its name"
+
+    @property
     def brisk(self) -> bool:
         """Whether something of it is being read, or grew lately."""
         return self.feed is not None and self.feed.brisk

@@ -1,5 +1,6 @@
 """`wedgewatch ship` on the command line."""
 
+import re
 from pathlib import Path
 
 import click
@@ -10,10 +11,11 @@ from dataflow.ending import unusable
 from dataflow.kafka_commands import brokers_asked
 
 MOST_EVERY = 5.0
+_HOST = re.compile(r"[\w.-]{1,253}")
 _ENDING = """\b
 Exit codes:
   0    all was sent (--once), or it was asked to end (SIGINT, SIGTERM) and did
-  2    unusable input or arguments, the brokers refuse this user, or (--once) something that was to be sent
+  2    unusable input or arguments, the brokers refuse this user, or (--once) a part of what was to be sent
   70   an error of wedgewatch's own
   130, 143   with --once only: interrupted; terminated
 
@@ -60,8 +62,12 @@ def ship(
     waited for. Nothing is written into a capture.
 
     CAPTURE is a folder into which one job's logs, polls and trials come, or one growing log. It may be empty still.
+    The probes and the sync of its job.toml are not run: `record` runs them, beside it.
     """
     import socket
+
+    if host is not None and not _HOST.fullmatch(host):
+        unusable(f"--host {host!r}: name it with letters, digits, '.', '-' and '_'")
 
     from dataflow.live_clock import FileClock, LiveClock
     from dataflow.ship_once import ship_once

@@ -51,6 +51,13 @@ class ShippedJob:
         self._life = 0
 
     @property
+    def stands(self) -> str:
+        """What is waited for while nothing of it is read live."""
+        if self.recordings.shelves:
+            return "for the rest of a recorded capture, or its replay"
+        return "for nothing: it was recorded, and is judged" if self.recordings.done else "for its first line"
+
+    @property
     def feed(self) -> LiveFeed | None:
         """Its live stream, where it is live."""
         return None if self._live is None else self._live.feed

@@ -21,6 +21,7 @@ from dataflow.shelf import Shelf, has_no_room
 from dataflow.shipped_job import ShippedJob
 from dataflow.wire import Arrived, read
 from extractors.record import Beat
+from state.wording import plural
 
 TURN_SECONDS = 0.1
 """How long messages are waited for."""
@@ -72,7 +73,7 @@ class ShippedJobs:
         self._broken: set[str] = set()
         self._snapshots: dict[str, Any] = {}
         self._changed: set[str] = set()
-        self._said = ""
+        self._said = self._greeted = ""
         self._troubled_at: float | None = None
         self._looked_at = self._full_at = float("-inf")
         if kept is None:
@@ -86,8 +87,8 @@ class ShippedJobs:
         if not self._pending:
             heard = self._follower.poll(0.0 if self._replaying else TURN_SECONDS)
             self._hear(heard.notes, heard.trouble)
-            if heard.trouble is None and not self._follower.positions:
-                self._say("this share has no partition of the topics, which are fewer than the processes; it is idle")
+            if heard.trouble is None:
+                self._greet()
             self._pending.extend(heard.messages)
         if self._monotonic() - self._full_at >= RETRY_SECONDS:
             self._take(beats)
@@ -98,6 +99,16 @@ class ShippedJobs:
         for job in self._replaying:
             self._do(job, lambda job=job: job.recordings.more(MOST_BEATS), beats, takes=True)  # type: ignore[misc]
         return beats
+
+    def _greet(self) -> None:
+        """Says what is listened to, once."""
+        own = len({each.partition for each in self._follower.positions})
+        words = f"{self._brokers.name}: listens to {plural(own, 'partition')} of the topics {self._brokers.prefix}.*"
+        if not own:
+            words = "this share has no partition of the topics, which are fewer than the processes; it is idle"
+        if words != self._greeted:
+            self._greeted = words
+            self._tell(words)
 
     @property
     def _replaying(self) -> list[ShippedJob]:

@@ -206,6 +206,7 @@ class ShippedLive:
         for host, session in quiet.items():
             self._miss_polls(host, session)
             why = self._left[host] = session.silence(host)
+            self._notes.append(f"{self._job}: {why}; it is judged without what that one sends")
             for source in self._files.sources(host):
                 self.feed.missed(source, why)
             self._files.leave(host)
@@ -215,5 +216,6 @@ class ShippedLive:
         """One that had left is heard again."""
         why = self._left.pop(host, None)
         if why is not None:
+            self._notes.append(f"{self._job}: its shipper on {host} is heard again")
             for source in self._files.sources(host):
                 self.feed.regained(source, why)

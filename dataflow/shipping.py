@@ -142,6 +142,11 @@ class _Live:
             self.naming.tell(f"{captured}: is of the job {job}, as {shown(self.names[job])} is; it is not shipped")
             return
         contents = {} if kept is None else kept.contents(self.means.places.contents(self.path))
+        settings = self.naming.settings
+        if settings is not None and (settings.probes or settings.sync):
+            self.means.notes.append(
+                f"{captured}: `ship` runs no probes and no sync; `wedgewatch record` beside it does"
+            )
         kept = kept or new_session(captured, job, topics)
         if kept.topics != topics:
             if self.lost is None:

@@ -1,5 +1,6 @@
 """`wedgewatch watch` on the command line."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ def watch(
     CAPTURE is a folder into which one job's logs, polls and trials come, or one growing log. It may be empty still.
     With --brokers instead, the jobs are those that `ship` sends from other hosts through Kafka, and the records go to
     its topic of verdicts, too.
-    `status`, `report` and `explain` answer from the store meanwhile.
+    `status` and `report` answer from the store meanwhile, `explain` from the capture where it lies on this machine.
     """
     _refuse(captures, servers, job_toml, workers, share)
     with starting():
@@ -120,6 +121,8 @@ def _refuse(
     captures: tuple[str, ...], servers: str | None, job_toml: Path | None, workers: int, share: "Share"
 ) -> None:
     """Ends the command over options that don't go together."""
+    if not captures and servers is None and not os.environ.get("KAFKA_BOOTSTRAP"):
+        unusable("name a CAPTURE to watch, or --brokers to judge what is shipped")
     if captures and servers:
         unusable("name captures or --brokers, not both: a watch reads files, or what is shipped")
     if captures and share.of > 1:

@@ -16,6 +16,7 @@ from state.decision import Decided, Decision
 from state.gate import Ruling, Status
 from state.policy import DONE_NOT_EXITED, SECOND_US
 from state.trackers.restarts import RestartPattern
+from state.unheard import unheard
 from state.wording import clock
 
 DIGITS = str.maketrans("", "", "0123456789")
@@ -105,8 +106,9 @@ def watched(flip: FlipSignal | None, case: Case) -> Watch | None:
 
 
 def checked(watch: Watch | None, case: Case, come: Decided) -> Watch | None:
-    """The watch after a later case: it fires once, and its time moves on with what progress came before it."""
-    if watch is None or watch.fired:
+    """The watch after a later case: it fires once, and its time moves on with what progress came before it. Of a job
+    that isn't heard nothing is known that it could fire at."""
+    if watch is None or watch.fired or unheard(case) is not None:
         return watch
     before_us = watch.flip.before_us
     shown = _shown(watch, case, come)

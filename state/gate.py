@@ -96,7 +96,8 @@ def the_lines_and_polls(case: Case) -> Ruling | None:
     if silence is None:
         return None
     signal, newest = silence.signal, silence.newest
-    reason = f"Nothing is heard of the job since {clock(silence.since_us)}: {signal.why}"
+    newest_at = f"its newest line or poll is of {clock(silence.since_us)}"
+    reason = f"Nothing is heard of the job: {signal.why}; {newest_at}"
     gap = Gap("lines and polls of the job", signal.why, signal.command, None, signal.output)
     return unjudged("INCOMPLETE", reason, gap, evidence=() if newest is None else (newest,))
 

@@ -35,7 +35,9 @@ def over(case: Case) -> Measured:
 
 def heard(case: Case) -> Measured:
     if (silence := unheard(case)) is not None:
-        return measured(f"nothing is heard of the job since {clock(silence.since_us)}", silence.newest)
+        return measured(
+            f"nothing is heard of the job; its newest line or poll is of {clock(silence.since_us)}", silence.newest
+        )
     if case.coverage.unheard is not None:
         return measured(f"nothing is heard of the job, but {over(case).says}", *over(case).evidence)
     return measured("nothing says that lines and polls of the job don't arrive")
