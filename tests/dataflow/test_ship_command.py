@@ -53,3 +53,12 @@ def test_nothing_is_kept_in_a_capture(tmp_path: Path) -> None:
 def test_facts_that_cannot_be_used_are_refused_of_a_recorded_capture(tmp_path: Path) -> None:
     write(tmp_path / "run", {"finelog.log": bars(0, 2), "job.toml": b"[job]\nidd = 3\n"})
     assert "idd" in refused("--once", tmp_path / "run")
+
+
+@pytest.mark.parametrize("host", ["", "a b/c"])
+def test_host_that_can_be_no_part_of_a_files_name_is_refused(tmp_path: Path, host: str) -> None:
+    assert "--host" in refused("--host", host, tmp_path)
+
+
+def test_rounds_are_never_so_rare_that_the_shipper_would_seem_silent(tmp_path: Path) -> None:
+    assert "--every is at most 5s" in refused("--every", "6s", tmp_path)

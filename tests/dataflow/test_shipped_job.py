@@ -212,6 +212,7 @@ def test_of_two_shippers_the_one_that_is_further_behind_says_how_far_all_is_know
     assert taken.beats[-1].tick.at_us >= START_US + 70 * SECOND_US
     failed = [each for each in taken.observations if type(each.signal) is SourceFailed]
     assert [(each.evidence.source, each.signal.whole) for each in failed] == [(f"node-2:{NAME}", False)]
+    assert taken.notes[-1].endswith("; it is judged without what that one sends")
     taken.take(two.lines(NAME, bars(20, 10)), two.tick(120), one.tick(120))
     (resumed,) = told(taken.observations, SourceResumed)
     assert resumed.why == failed[0].signal.why

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from dataflow.cli import main
@@ -29,3 +30,22 @@ def test_two_captures_of_one_job_are_refused(tmp_path: Path) -> None:
         (tmp_path / name / "job.toml").write_text('[job]\nid = "/kim/rl-demo"\n')
     done = refused("--store", NOWHERE, tmp_path / "one", tmp_path / "two")
     assert "is of the job /kim/rl-demo" in done.stderr
+
+
+def test_a_watch_of_nothing_is_told_what_it_may_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
+    assert "name a CAPTURE to watch, or --brokers" in refused("--store", NOWHERE).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--brokers", "127.0.0.1:1", "run"), "not both"),
+        (("--share", "1/2", "run"), "--share is for --brokers"),
+        (("--brokers", "127.0.0.1:1", "--job", "job.toml"), "--job is for captures"),
+        (("--brokers", "127.0.0.1:1", "--workers", "2"), "--workers is for captures"),
+        (("--brokers", "127.0.0.1:1", "--share", "3/2"), "'3/2' is no share"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(words: tuple[str, ...], why: str) -> None:
+    assert why in refused("--store", NOWHERE, *words).output

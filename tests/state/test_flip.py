@@ -12,6 +12,7 @@ from state.flip import FlipOn, Watch, checked, flip_of, watched
 from state.gate import Gap, not_applicable, unjudged
 from state.policy import SECOND_US
 from tests.builders import both_homes, case_after, polled, saw, us
+from tests.state.outages import AGAIN, AWAY
 from tests.state.rollout_cases import ended, many, running, step
 
 TRAINS = (*both_homes(), polled(0, JobState.RUNNING), saw(10, PhaseStarted("policy_train"), quote="Started"))
@@ -104,6 +105,17 @@ def test_an_error_waits_for_all_that_its_gate_missed_whatever_the_count_of_it() 
     fired = checked(watch, case, replace(come, rulings=other))
     assert fired is not None
     assert "gate C misses it no more" in fired.fired
+
+
+def test_nothing_fires_while_the_job_is_not_heard_though_its_gate_misses_other_things_then() -> None:
+    case = case_after(*TRAINS, now=20)
+    come = decided(case)
+    asking = {**come.rulings, "B": unjudged("UNMEASURED", "unknown", Gap("a GPU poll", "none"))}
+    watch = watched(flip_of(case, Decision.ERROR, "B", asking), case)
+    silent = case_after(*TRAINS, saw(25, AWAY), now=25)
+    assert checked(watch, silent, decided(silent)) == watch
+    heard = case_after(*TRAINS, saw(25, AWAY), saw(26, AGAIN), now=26)
+    assert checked(watch, heard, replace(decided(heard), rulings=asking)) == watch
 
 
 def test_a_kill_for_dynamics_waits_until_its_gate_passes() -> None:
