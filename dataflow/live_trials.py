@@ -8,7 +8,7 @@ from dataflow.capture import Source, TrialTar
 from dataflow.flights import flight_observations
 from dataflow.log_reading import observed, source_seen
 from dataflow.opened import READ_BYTES
-from dataflow.trial_files import Trouble, job_result, one_trial
+from dataflow.trial_files import JOB_RESULT, Trouble, job_result, one_trial
 from dataflow.trial_watch import TrialSeen
 from dataflow.trials import read_one, trial_observations
 from extractors.harbor_trials import TrialEnded, TrialStarted
@@ -52,7 +52,9 @@ class LiveTrials:
 
     def _of_the_start(self, found: TrialSeen, run: Run) -> Run:
         self.open.add(found.relative)
-        return [each for each in run if type(each.signal) is not TrialEnded]
+        # A result that is there already may be half written: it is read when it stands still, and told then.
+        result = f"{found.relative}/{JOB_RESULT}"
+        return [each for each in run if type(each.signal) is not TrialEnded and each.evidence.source != result]
 
     def _of_the_end(self, found: TrialSeen, run: Run) -> Run:
         """A start that was told is told once more, beside the end: now its date is known."""
