@@ -49,6 +49,9 @@ class Trouble(StrEnum):
     REFUSED = "refused"
 
 
+NO_TOPIC = "topic {} is not there; `wedgewatch topics create` makes it"
+
+
 class BrokerError(OSError):
     """The brokers can't be used: filename names them, strerror says why and what would help."""
 
@@ -125,7 +128,7 @@ _REASONS: tuple[tuple[str, Trouble, str], ...] = (
     (
         r"Topic (\S+) not found in cluster metadata",
         Trouble.NO_TOPIC,
-        "topic {} is not there; `wedgewatch topics create` makes it",
+        NO_TOPIC,
     ),
 )
 """What the library's warnings mean; the newest telling one counts."""

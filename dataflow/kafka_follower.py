@@ -167,13 +167,13 @@ class Follower:
 
     def _look(self, heard: Heard, patience: float) -> None:
         """Takes the partitions as they are now. Raises BrokerError."""
-        with topics_of(self._brokers, patience) as topics:
-            standing = topics.standing(*self._topics)
-        missing = next((each for each in standing if not each.partitions), None)
-        if missing is not None:
-            self._consumer_forgets()
-            why = f"topic {missing.name} is not there; `wedgewatch topics create` makes it"
-            raise BrokerError(self._brokers.name, why, Trouble.NO_TOPIC)
+        try:
+            with topics_of(self._brokers, patience) as topics:
+                standing = topics.needed(*self._topics)
+        except BrokerError as error:
+            if error.trouble is Trouble.NO_TOPIC:
+                self._consumer_forgets()
+            raise
         first = not self._standing
         for each in standing:
             known = self._standing.get(each.name)

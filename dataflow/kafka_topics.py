@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kafka import KafkaAdminClient, errors
 
-from dataflow.kafka import CONNECT_SECONDS, MOST_BYTES, BrokerError, Topic, Trouble, broker_error, opened
+from dataflow.kafka import CONNECT_SECONDS, MOST_BYTES, NO_TOPIC, BrokerError, Topic, Trouble, broker_error, opened
 from dataflow.kafka_settings import Brokers
 
 DEFAULT_PARTITIONS = 6
@@ -54,6 +54,14 @@ class Topics:
         with _told(self._brokers):
             found = {each["name"]: each for each in self._admin.describe_topics(list(names))}
         return [_standing(name, found.get(name)) for name in names]
+
+    def needed(self, *names: str) -> list[Standing]:
+        """The same. Raises BrokerError also where one is not there."""
+        found = self.standing(*names)
+        for each in found:
+            if not each.partitions:
+                raise BrokerError(self._brokers.name, NO_TOPIC.format(each.name), Trouble.NO_TOPIC)
+        return found
 
     def create(self, partitions: int = DEFAULT_PARTITIONS, replication: int | None = None) -> list[Made]:
         """Makes those of the three topics that are not there, or whose number of partitions is as asked. replication is

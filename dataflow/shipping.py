@@ -12,7 +12,7 @@ import msgspec
 
 from dataflow.capture import shown
 from dataflow.ending import end, halting, tell, unusable
-from dataflow.kafka import BrokerError, Topic, Trouble
+from dataflow.kafka import Topic
 from dataflow.kafka_publisher import Publisher
 from dataflow.kafka_settings import Brokers
 from dataflow.kafka_topics import topics_of
@@ -84,11 +84,7 @@ def sender(brokers: Brokers, recorded: bool) -> Sender:
 def _standing(brokers: Brokers) -> dict[str, str]:
     """The identities of the topics of lines and polls. Raises BrokerError."""
     with topics_of(brokers) as topics:
-        found = topics.standing(Topic.LINES.under(brokers.prefix), Topic.POLLS.under(brokers.prefix))
-    for each in found:
-        if not each.partitions:
-            why = f"topic {each.name} is not there; `wedgewatch topics create` makes it"
-            raise BrokerError(brokers.name, why, Trouble.NO_TOPIC)
+        found = topics.needed(Topic.LINES.under(brokers.prefix), Topic.POLLS.under(brokers.prefix))
     return {each.name: each.identity for each in found}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition, errors
 
 from dataflow.envelope import HEADERS, enveloped, event_id
-from dataflow.kafka import BrokerError, Topic, Trouble, broker_error, opened
+from dataflow.kafka import BrokerError, Topic, broker_error, opened
 from dataflow.kafka_follower import every
 from dataflow.kafka_publisher import Outgoing, Publisher
 from dataflow.kafka_settings import Brokers
@@ -121,10 +121,7 @@ class VerdictTopic:
 
     def _connect(self) -> None:
         with topics_of(self._brokers) as topics:
-            (standing,) = topics.standing(self._topic)
-        if not standing.partitions:
-            why = f"topic {self._topic} is not there; `wedgewatch topics create` makes it"
-            raise BrokerError(self._brokers.name, why, Trouble.NO_TOPIC)
+            (standing,) = topics.needed(self._topic)
         own = [number for number in range(standing.partitions) if self._owns(number, standing.partitions)]
         written = read_back(self._brokers, self._topic, own)
         self._publisher.connect()
