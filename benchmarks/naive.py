@@ -17,7 +17,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, TestingSource, cluster_main
 
 from extractors.catalogue import CATALOGUE
-from extractors.scanner import Scanner
+from extractors.literals import Scanner
 
 
 def _alternation() -> re.Pattern[bytes]:

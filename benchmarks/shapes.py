@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from benchmarks.finelog import START, prefix, write, write_polls
+from benchmarks.finelog import START, write, write_polls
+from benchmarks.lines import prefix
 from benchmarks.run import Cost, measured, replay
 
 WORKERS = 5_000

@@ -21,7 +21,11 @@ CACHE_LIMIT = 65_536
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SECONDS: dict[str, int] = {}
 """Written dates and times of all files: thousands of a job's files tell the same seconds."""
-_TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])")
+_MINUTE = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):")
+_SECONDS_US = {f"{second:02d}": second * SECOND_US for second in range(61)}
+"""A leap second is the sixtieth."""
+UNDOUBTED_US = 150 * DAY_US
+"""A date without a year that is so near is nearer than in any other year."""
 
 
 @lru_cache(maxsize=CACHE_LIMIT)
@@ -44,17 +48,30 @@ def _day_us(date: str) -> int | None:
     return parse_iso(f"{date} 00:00:00") if _DATE.fullmatch(date) else None
 
 
-@lru_cache(maxsize=DAY_US // SECOND_US)
+@lru_cache(maxsize=DAY_US // SECOND_US // 60)
+def _minute_us(minute: str) -> int | None:
+    """How far into the day a `22:47:` is."""
+    found = _MINUTE.fullmatch(minute)
+    return None if found is None else (int(found[1]) * 60 + int(found[2])) * 60 * SECOND_US
+
+
 def _into_the_day_us(time: str) -> int | None:
     """How far into the day a `22:47:31` is."""
-    found = _TIME.fullmatch(time)
-    return None if found is None else (int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3])) * SECOND_US
+    minute_us, second_us = _minute_us(time[:6]), _SECONDS_US.get(time[6:])
+    return None if minute_us is None or second_us is None else minute_us + second_us
 
 
 @lru_cache(maxsize=64)
 def _year_of(day: int) -> int:
     """The year of a day since the epoch."""
     return datetime.fromtimestamp(day * DAY_US // SECOND_US, UTC).year
+
+
+def _nearest_day_us(date: str, into_us: int, near_us: int) -> int | None:
+    """The `07-01` of that year in which a moment so far into it is the nearest; None where it is in no year."""
+    year = _year_of(near_us // DAY_US)
+    days = [_day_us(f"{y:04d}-{date}") for y in (year - 1, year, year + 1) if y > 0]
+    return min((day for day in days if day is not None), key=lambda day: abs(day + into_us - near_us), default=None)
 
 
 def _moment_us(date: str, time: str) -> int | None:
@@ -80,12 +97,16 @@ def whole_days_us(apart_us: int) -> int:
     return round(apart_us / DAY_US) * DAY_US
 
 
+_LOOKED_UP = ("seconds", "days", "_dates")
+
+
 class Clock:
     """The clock of one file. anchor_us is a moment near the file's first line, by which absent dates are guessed;
     ahead_us is how far the file's own clock is known to run ahead, and is taken off.
 
     Remembers the newest time it gave out, so that lines without one inherit it; seconds are the written seconds with a
-    date that were read before, in any file, days those without a year, whose meaning is this file's own.
+    date that were read before, in any file, days those without a year, whose meaning is this file's own, as that of
+    their dates is.
     """
 
     def __init__(self, anchor_us: int, ahead_us: int = 0) -> None:
@@ -94,6 +115,7 @@ class Clock:
         self.newest_us: int | None = None
         self.seconds = _SECONDS
         self.days: dict[str, int] = {}
+        self._dates: dict[tuple[int, int], int] = {}
         self._transport_us: int | None = None
         self._said, self._said_us = "", 0
         self._dated = anchor_us > 0
@@ -101,11 +123,11 @@ class Clock:
 
     def __getstate__(self) -> dict[str, object]:
         """What the file has shown, without what was looked up."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("seconds", "days")}
+        return {name: value for name, value in self.__dict__.items() if name not in _LOOKED_UP}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self.seconds, self.days = _SECONDS, {}
+        self.seconds, self.days, self._dates = _SECONDS, {}, {}
 
     def full(self, second: str, digits: str = "") -> int | None:
         """`2026-07-01 22:47:31` with the digits of its fraction."""
@@ -124,13 +146,16 @@ class Clock:
         key = f"{month:02d}-{day:02d} {time}"
         at = self.days.get(key)
         if at is None:
-            near = self.newest_us if self.newest_us is not None else self.anchor_us
-            year = _year_of(near // DAY_US)
-            guesses = [_moment_us(f"{y:04d}-{key[:5]}", time) for y in (year - 1, year, year + 1) if y > 0]
-            known = [guess for guess in guesses if guess is not None and guess >= 0]
-            if not known:
+            into_us, near = _into_the_day_us(time), self.newest_us if self.newest_us is not None else self.anchor_us
+            if into_us is None:
                 return None
-            at = min(known, key=lambda guess: abs(guess - near))
+            day_us = self._dates.get((month, day))
+            if day_us is None or not -UNDOUBTED_US < day_us - near < UNDOUBTED_US:
+                day_us = _nearest_day_us(key[:5], into_us, near)
+                if day_us is None:
+                    return None
+                self._dates[month, day] = day_us
+            at = day_us + into_us
             _keep(self.days, key, at)
         return at + fraction_us(digits)
 
@@ -138,12 +163,11 @@ class Clock:
         """The transport's `22:47:31` without a date: nearest to the file's newest transport time, across midnight."""
         if time == self._said:
             return self._said_us
-        hour, minute, second = time[0:2], time[3:5], time[6:8]
-        if not (hour + minute + second).isdecimal() or hour > "23" or minute > "59" or second > "60":
+        into_us = _into_the_day_us(time)
+        if into_us is None:
             return None
-        seconds = int(hour) * 3600 + int(minute) * 60 + int(second)
         near = self._transport_us if self._transport_us is not None else self.anchor_us
-        at = near - near % DAY_US + seconds * SECOND_US
+        at = near - near % DAY_US + into_us
         if at - near > HALF_DAY_US and at >= DAY_US:
             at -= DAY_US
         elif near - at > HALF_DAY_US:

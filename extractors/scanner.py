@@ -1,50 +1,17 @@
-"""One multi-literal scan over a block: which lines may say something, and which patterns to ask.
-
-All hints of the catalogue stand in one Hyperscan literal database, padded to at least 64 literals: small sets are
-compiled to a slower matcher (32–48 literals scan at half the speed of 64 and more).
-"""
+"""One multi-literal scan over a block: which lines may say something, and which patterns to ask."""
 
 import threading
 from typing import NamedTuple
 
-import hyperscan
-
 from extractors.catalogue import Catalogue
+from extractors.literals import Hit, Scanner
 from extractors.pattern import Pattern
 from extractors.record import Block
 
-LEAST_LITERALS = 64
 BACKWARDS_BYTES = 16_384
 BACKWARDS_LINES = 48
 """How far a line without a time looks back for one that has it."""
 _LONG = 1_024
-Hit = tuple[int, int]
-"""Where a hint ends in the block, and its number."""
-
-
-class Scanner:
-    """Finds the lines of a block that hold a hint. Not safe to share between threads: it owns its scratch space."""
-
-    def __init__(self, hints: tuple[str, ...]) -> None:
-        literals = [hint.encode() for hint in hints]
-        padding = [b"\x01\x02wedgewatch-padding-%03d" % n for n in range(max(0, LEAST_LITERALS - len(literals)))]
-        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        every = literals + padding
-        self._database.compile(
-            expressions=every, ids=list(range(len(every))), elements=len(every), flags=[0] * len(every), literal=True
-        )
-        self._hits: list[Hit] = []
-
-    def hits(self, block: bytes) -> list[Hit]:
-        """Each hint that stands in the block, by offset."""
-        self._hits = found = []
-
-        def note(hint: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            found.append((end, hint))
-
-        self._database.scan(block, match_event_handler=note)
-        found.sort()
-        return found
 
 
 class Lines:

@@ -12,22 +12,26 @@ from extractors.clocks import SECOND_US
 from extractors.gluing import glued_messages
 from extractors.joining import STARTS
 from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
+from extractors.literals import Hit
 from extractors.ordering import UNTIMED
 from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT
 from extractors.rare_layers import LABEL
 from extractors.record import Evidence, Observation, Origin
-from extractors.scanner import Hit, Lines, Scanned, hints_until
+from extractors.repeats import dedup
+from extractors.scanner import Lines, Scanned, hints_until
 
 ODD_US = 60 * SECOND_US
 """A line whose own time is so far before the stream's takes the long way, on which that is told."""
 _PRINTABLE = bytes(range(0x20, 0x7F))
-_SUFFIX_ENDS = (b"]", b")")
-"""How a line may end that wears Ray's suffix of a repeated one."""
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+"""What Ray and loguru put around the parts of a line. Whatever else a terminal reads is left to the long way."""
 _SECOND = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _SECOND_OF_DAY = re.compile(r"(\d\d)-(\d\d) (\d\d:\d\d:\d\d)")
 _BARE = frozenset("ABGHJKLMNOPQRSTUVXYZ" + string.ascii_lowercase)
 """First letters of messages without a prefix: no speaker's begins with them."""
+_LAUNCHERS_RANK = ("[rank", "[default")
+"""The only prefixes in brackets that begin with a small letter (torchrun's)."""
 _START_LETTERS = frozenset(start[:2] for start in STARTS)
 LEVEL_LIMIT = 10
 """Characters in which a level ends."""
@@ -61,20 +65,24 @@ class Shortcut:
                 hints, beyond = hints_until(hits, at, end)
                 patterns = self._of_several(tuple(dict.fromkeys(hints)))
             line = data[start:end]
-            if line.translate(None, _PRINTABLE) or line.endswith(_SUFFIX_ENDS):
-                break
+            if line.translate(None, _PRINTABLE):
+                line = _COLOUR.sub(b"", line)
+                if line.translate(None, _PRINTABLE):
+                    break
             raw = line.decode()
             head = head_of(raw, start == timed)
             if head is None or patterns is None:
                 break
-            text = raw[head[0] :]
+            text, repeated = raw[head[0] :], 1
+            if text.endswith("]") or "(Ray deduplicates" in text:
+                repeated, text = dedup(text)
             if beyond - at > 1 and len(glued_messages(text)) > 1:
                 break
             signal, name = _asked(patterns, text)
             if signal is None:
                 break
             evidence = Evidence(name, self._source, lines.number_at(start), base + start, head[1], raw)
-            out.append(Observation(signal, evidence, head[2], name, head[3]))
+            out.append(Observation(signal, evidence, head[2], name, head[3], repeated))
             at, timed = beyond, end + 1
         if at > begun:
             lines.after, lines.timed = timed, base + timed
@@ -107,7 +115,7 @@ class Shortcut:
         elif "task=/" in raw:
             return None
         first, own_us, end = raw[at : at + 1], None, at
-        if first not in _BARE:
+        if first not in _BARE and not _is_bare_bracket(raw, at):
             own_us, end = self._dated(raw, at) if first == "2" else self._dated_by_day(raw, at)
             if own_us is None:
                 return None
@@ -148,6 +156,11 @@ class Shortcut:
         if own_us is None and (found := _SECOND_OF_DAY.fullmatch(second)):
             own_us = clock.month_day(int(found[1]), int(found[2]), found[3])
         return own_us, end
+
+
+def _is_bare_bracket(raw: str, at: int) -> bool:
+    """Whether a message without a prefix begins with a word in brackets at a place: `[fd-monitor] …`."""
+    return raw[at : at + 1] == "[" and raw[at + 1 : at + 2].islower() and not raw.startswith(_LAUNCHERS_RANK, at)
 
 
 def _is_labelled(raw: str, at: int) -> bool:

@@ -20,9 +20,24 @@ HEADS = (
     "2026-07-01 06:00:{second:02d}.120 | WARNING  | trainer.loop:run:7 - ",
     "INFO 07-01 06:00:{second:02d} [loggers.py:271] ",
     "[06:01:{second:02d}] task=/alice/rl-80b/0 | (W pid={pid}) 2026-07-01 05:59:{second:02d}.120 | INFO | a:b:1 - ",
+    IRIS + "\x1b[36m(Worker pid={pid}, ip=10.0.0.3)\x1b[0m \x1b[32m2026-07-01 06:00:{second:02d}.120\x1b[0m | "
+    "\x1b[1mINFO    \x1b[0m | \x1b[36mtrainer.loop\x1b[0m:\x1b[36mrun\x1b[0m:\x1b[36m7\x1b[0m - \x1b[1m",
+    IRIS + "\x1b[36m(Worker pid={pid})\x1b[0m ",
+    IRIS + "(Worker pid={pid}) [fd-monitor] ",
+    IRIS + "(Worker pid={pid}) [rank3]: ",
+    "[default7]: ",
     "",
 )
-TAILS = ("", " [repeated 7x across cluster]", " (in a bracket)", "\x1b[0m")
+TAILS = (
+    "",
+    " [repeated 7x across cluster]",
+    "\x1b[32m [repeated 7x across cluster]\x1b[0m",
+    " [repeated 7x across cluster] (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0)",
+    " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0)",
+    " (in a bracket)",
+    "\x1b[0m",
+    "\x1b[2K",
+)
 
 
 def payloads() -> Iterator[str]:
@@ -93,7 +108,12 @@ def test_both_ways_observe_the_same_of_mixed_lines(monkeypatch: pytest.MonkeyPat
     assert differing == []
 
 
-def test_plain_lines_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [(HEADS[0], ""), (HEADS[0], TAILS[1]), (HEADS[7], ""), (HEADS[7], TAILS[2]), (HEADS[9], "")],
+    ids=["plain", "repeated", "coloured", "coloured and repeated", "in brackets"],
+)
+def test_usual_lines_go_the_short_way(head: str, tail: str, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
     whole = Reader._line
 
@@ -102,6 +122,8 @@ def test_plain_lines_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
         whole(self, *line)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Reader, "_line", counted)
-    lines = [HEADS[0].format(second=7, pid=4000) + f"Started: 'phase_{number}'" for number in range(50)]
+    words = "[06:00:07] OK: cgroup mem 1.0/{}.0 GiB" if "fd-monitor" in head else "Started: 'phase_{}'"
+    lines = [head.format(second=7, pid=4000) + words.format(number) + tail for number in range(50)]
     found, _, _ = observed(("\n".join(lines) + "\n").encode(), 262_144)
     assert (len(found), len(taken)) == (50, 1)
+    assert {each.repeated for each in found} == {7 if tail else 1}

@@ -1,0 +1,73 @@
+"""The scan finds every hint, whatever it has learned of the text."""
+
+import random
+import re
+from itertools import pairwise
+
+import pytest
+
+from extractors import literals
+from extractors.catalogue import CATALOGUE
+from extractors.literals import Scanner, cut
+
+HINTS = ("Started: '", "Killed", "Avg generation throughput: ", "Avg generation tokens: ", "tokens: ", "s/it]")
+
+
+def found_by_search(hints: tuple[str, ...], block: bytes) -> list[tuple[int, int]]:
+    hits = []
+    for number, hint in enumerate(hints):
+        at = block.find(hint.encode())
+        while at >= 0:
+            hits.append((at + len(hint.encode()), number))
+            at = block.find(hint.encode(), at + 1)
+    return sorted(hits)
+
+
+def text_of(hints: tuple[str, ...], seed: int) -> bytes:
+    """Hints, their beginnings and ends, and words, in any order; a hint may stand at the very end."""
+    chance, pieces = random.Random(seed), []
+    for _ in range(400):
+        hint = chance.choice(hints)
+        at = chance.randrange(len(hint) + 1)
+        pieces.append(chance.choice((hint, hint[:at], hint[at:], "error ", "the tests failed\n", "Avg ")))
+    return "".join([*pieces, chance.choice(hints)]).encode()
+
+
+@pytest.mark.parametrize("hints", [HINTS, CATALOGUE.whole.hints], ids=["few", "the catalogue's"])
+def test_every_hint_is_found_before_and_after_it_has_learned(
+    hints: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(literals, "LEARN_AFTER_BYTES", 40_000)
+    scanner = Scanner(hints)
+    for seed in range(30):
+        block = text_of(hints, seed)
+        assert scanner.hits(block) == found_by_search(hints, block)
+
+
+def test_hints_are_cut_behind_what_the_text_does_not_hold() -> None:
+    assert cut([b"Zjxqvkwz and the error of the tests"], b"and the error of the tests, of the error and the tests") == [
+        b"Zjxqvkwz "
+    ]
+
+
+def test_a_beginning_that_the_text_holds_oftener_is_no_cut() -> None:
+    sample = b"Zjxqvkwz: 1\n" * 20 + b"and the error of the tests, " * 40
+    assert cut([b"Zjxqvkwz and the error of the tests"], sample) != [b"Zjxqvkwz"]
+
+
+def test_a_short_hint_stays_as_it_is() -> None:
+    assert cut([b"Killed", b"Started: '"], b"") == [b"Killed", b"Started: '"]
+
+
+def test_a_scanner_learns_from_an_even_sample_each_time_that_four_times_as_much_was_scanned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(literals, "LEARN_AFTER_BYTES", 1_000_000)
+    samples: list[bytes] = []
+    monkeypatch.setattr(literals, "cut", lambda hints, sample: samples.append(sample) or hints)
+    scanner = Scanner(HINTS)
+    for number in range(1_000):
+        scanner.hits(b"%03d the tests failed" % number * 250)
+    seen = [{int(number) for number in re.findall(rb"(\d{3}) the", sample)} for sample in samples]
+    assert [(min(numbers), max(numbers)) for numbers in seen] == [(1, 199), (206, 999)]
+    assert [max(b - a for a, b in pairwise(sorted(numbers))) for numbers in seen] == [2, 7]
