@@ -203,7 +203,7 @@ def blocks(
 def _chunks(source: Source, read_size: int, limits: Limits, taken: Taken | None) -> Iterator[bytes | Damage]:
     """A stream's head was taken to find the job, so it comes first. A packed stream is counted unpacked."""
     if source.stream is None:
-        return chunks(source.path, source.compression, read_size, limits, taken)
+        return chunks(source.path, source.compression, read_size, limits, taken, by_lines=True)
     stream = _stream(source.head, source.stream)
     return stream if taken is None else counted(stream, taken)
 

@@ -13,6 +13,8 @@ import msgspec
 READ_BYTES = 262_144
 HELD_FILES = 64
 """Files that stay open between two reads; others are opened for each."""
+LINE_BYTES = 1_024
+"""Most lines are shorter."""
 STDIN = "-"
 """The path that stands for standard input."""
 
@@ -49,8 +51,12 @@ def stdin_chunks(read_size: int) -> Iterator[bytes | Damage]:
         yield Damage(f"reading stopped at byte {at}: {error}")
 
 
-def file_chunks(path: str, read_size: int) -> Iterator[bytes | Damage]:
-    """A file's bytes in order, then what was wrong with it. Never raises OSError."""
+def file_chunks(path: str, read_size: int, by_lines: bool = False) -> Iterator[bytes | Damage]:
+    """A file's bytes in order, then what was wrong with it. Never raises OSError.
+
+    A chunk has read_size bytes at most; by_lines, it ends with the line that goes over a multiple of read_size, if that
+    is short.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
@@ -58,7 +64,7 @@ def file_chunks(path: str, read_size: int) -> Iterator[bytes | Damage]:
         return
     opened = os.fstat(fd)
     if stat.S_ISREG(opened.st_mode):
-        yield from _regular(path, fd, opened, read_size)
+        yield from _regular(path, fd, opened, read_size, by_lines)
         return
     try:
         yield from _stream(fd, read_size)
@@ -66,7 +72,9 @@ def file_chunks(path: str, read_size: int) -> Iterator[bytes | Damage]:
         os.close(fd)
 
 
-def _regular(path: str, fd: int, opened: os.stat_result, read_size: int) -> Iterator[bytes | Damage]:
+def _regular(
+    path: str, fd: int, opened: os.stat_result, read_size: int, by_lines: bool
+) -> Iterator[bytes | Damage]:
     """A file stays open from one read to the next only while few do: thousands are merged at once, and a process may
     have no more than 256 open."""
     at, now, keep = 0, opened, HELD.take()
@@ -74,7 +82,8 @@ def _regular(path: str, fd: int, opened: os.stat_result, read_size: int) -> Iter
         while True:
             if fd < 0:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            chunk, now = os.pread(fd, read_size, at), os.fstat(fd)
+            size = _to_the_line_end(fd, at, read_size) if by_lines else read_size
+            chunk, now = os.pread(fd, size, at), os.fstat(fd)
             if not keep:
                 fd = _closed(fd)
             if not chunk or not _same_file(now, opened):
@@ -92,6 +101,13 @@ def _regular(path: str, fd: int, opened: os.stat_result, read_size: int) -> Iter
         yield Damage(f"replaced while it was read: the {at} bytes read are those of the earlier file")
     elif at < opened.st_size or now.st_size < at:
         yield Damage(f"truncated while it was read: had {opened.st_size} bytes, has {now.st_size}, read to byte {at}")
+
+
+def _to_the_line_end(fd: int, at: int, read_size: int) -> int:
+    """How many bytes to read from a place, so that a block of whole lines is one piece and need not be joined."""
+    edge = at - at % read_size + read_size - 1
+    newline = os.pread(fd, LINE_BYTES, edge).find(b"\n")
+    return edge - at + max(0, newline) + 1
 
 
 def _closed(fd: int) -> int:

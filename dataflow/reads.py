@@ -59,13 +59,14 @@ def chunks(
     read_size: int = READ_BYTES,
     limits: Limits = LIMITS,
     taken: Taken | None = None,
+    by_lines: bool = False,
 ) -> Iterator[bytes | Damage]:
     """The uncompressed bytes of a file in order; damages come last, except that a bomb is cut short.
 
-    A file that cannot be opened gives one Damage and no bytes. taken is told of the bytes as they lie. Never raises
-    OSError.
+    A file that cannot be opened gives one Damage and no bytes. taken is told of the bytes as they lie; by_lines, a
+    chunk of a plain file ends with a line where that is at hand. Never raises OSError.
     """
-    raw = stdin_chunks(read_size) if path == STDIN else file_chunks(path, read_size)
+    raw = stdin_chunks(read_size) if path == STDIN else file_chunks(path, read_size, by_lines)
     if taken is not None:
         raw = counted(raw, taken)
     if compression is Compression.NONE:

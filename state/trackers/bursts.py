@@ -82,12 +82,12 @@ class Count(msgspec.Struct):
 
 
 class BurstsTracker(Tracker):
-    """Counts ends per slot. Bounded by 288 slots and the newest 500 ends."""
+    """Counts ends per slot. Bounded by 288 slots and the newest 500 ends. shown is None while it must be counted anew."""
 
     trials: Count = msgspec.field(default_factory=Count)
     logged: Count = msgspec.field(default_factory=Count)
     seen: TrialsSeen = msgspec.field(default_factory=TrialsSeen)
-    shown: BurstsView = BurstsView()
+    shown: BurstsView | None = BurstsView()
 
     def trial_started(self, seen: Observation) -> None:
         """A trial began, perhaps once more."""
@@ -99,7 +99,7 @@ class BurstsTracker(Tracker):
         ended_us = own_us(seen)
         if not self.seen.of_an_earlier_life(ended_us) and self.seen.ends(ended.trial, ended_us):
             self.trials.add(slot_of(ended_us), ended.exception or CLEAN)
-            self._show()
+            self.shown = None
 
     def trajectory_failed(self, seen: Observation) -> None:
         """The generator's log tells of an attempt that ended with an exception (Ray may have folded copies of it)."""
@@ -115,17 +115,16 @@ class BurstsTracker(Tracker):
 
     def view(self) -> BurstsView:
         """The slots as they stand."""
+        if self.shown is None:
+            source, count = (CountedFrom.TRIALS, self.trials) if self.trials.newest else (CountedFrom.LOG, self.logged)
+            self.shown = BurstsView(_slots(_counted(count.newest)), _slots(count.by_slot), source)
         return self.shown
 
     def _logged(self, seen: Observation, exception: str, times: int) -> None:
         for _ in range(times):
             self.logged.add(slot_of(own_us(seen)), exception)
         if not self.trials.newest:
-            self._show()
-
-    def _show(self) -> None:
-        source, count = (CountedFrom.TRIALS, self.trials) if self.trials.newest else (CountedFrom.LOG, self.logged)
-        self.shown = BurstsView(_slots(_counted(count.newest)), _slots(count.by_slot), source)
+            self.shown = None
 
     FOLDS: ClassVar[dict[type, Any]] = {
         TrialStarted: trial_started,

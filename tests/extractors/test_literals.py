@@ -69,5 +69,18 @@ def test_a_scanner_learns_from_an_even_sample_each_time_that_four_times_as_much_
     for number in range(1_000):
         scanner.hits(b"%03d the tests failed" % number * 250)
     seen = [{int(number) for number in re.findall(rb"(\d{3}) the", sample)} for sample in samples]
-    assert [(min(numbers), max(numbers)) for numbers in seen] == [(1, 199), (206, 999)]
-    assert [max(b - a for a, b in pairwise(sorted(numbers))) for numbers in seen] == [2, 7]
+    assert [(min(numbers), max(numbers)) for numbers in seen] == [(3, 199), (212, 999)]
+    assert [max(b - a for a, b in pairwise(sorted(numbers))) for numbers in seen] == [4, 13]
+
+
+def test_a_scanner_that_knows_the_text_already_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(literals, "LEARN_AFTER_BYTES", 100_000)
+    scanner = Scanner(HINTS)
+    compiled: list[list[bytes]] = []
+    monkeypatch.setattr(scanner, "_compile", lambda cut: compiled.append(cut) or setattr(scanner, "_literals", cut))
+    for _ in range(1_000):
+        scanner.hits(b"Avg prompt of the tests: Avg of tokens\n" * 100)
+    assert len(compiled) == 1
+    for _ in range(10_000):
+        scanner.hits(b"Starting with Ki, started; generations put through\n" * 100)
+    assert len(compiled) == 2
