@@ -82,7 +82,9 @@ def _regular(
         while True:
             if fd < 0:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            size = _to_the_line_end(fd, at, read_size) if by_lines else read_size
+            size = min(read_size, max(LINE_BYTES, now.st_size - at))
+            if by_lines and size == read_size:
+                size = _to_the_line_end(fd, at, read_size)
             chunk, now = os.pread(fd, size, at), os.fstat(fd)
             if not keep:
                 fd = _closed(fd)

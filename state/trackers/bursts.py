@@ -4,6 +4,7 @@ A slot is a key in a dict. Trials' own files are the first source; where none wa
 the same with less; the two are never added.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -82,7 +83,7 @@ class Count(msgspec.Struct):
 
 
 class BurstsTracker(Tracker):
-    """Counts ends per slot. Bounded by 288 slots and the newest 500 ends. shown is None while it must be counted anew."""
+    """Counts ends per slot. Bounded by 288 slots and the newest 500 ends. shown is None until they are counted anew."""
 
     trials: Count = msgspec.field(default_factory=Count)
     logged: Count = msgspec.field(default_factory=Count)
@@ -137,9 +138,8 @@ class BurstsTracker(Tracker):
 
 def _counted(ends: Iterable[tuple[int, str]]) -> dict[int, dict[str, int]]:
     by_slot: dict[int, dict[str, int]] = {}
-    for slot, exception in ends:
-        held = by_slot.setdefault(slot, {})
-        held[exception] = held.get(exception, 0) + 1
+    for (slot, exception), times in Counter(ends).items():
+        by_slot.setdefault(slot, {})[exception] = times
     return by_slot
 
 

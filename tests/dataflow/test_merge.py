@@ -1,12 +1,14 @@
 """One order for a job's files."""
 
+import random
 from collections.abc import Iterator
 from itertools import chain
+from operator import itemgetter
 
 import pytest
 
 from dataflow.merge import Merge, Stream
-from extractors.record import Observation, SourceKind
+from extractors.record import Observation, SourceEnded, SourceKind
 from extractors.signal import BringUp
 from tests.builders import saw, us
 
@@ -53,3 +55,37 @@ def test_a_run_is_cut_where_another_files_line_comes_between(monkeypatch: pytest
 def test_short_runs_of_files_that_speak_in_turn_are_put_together() -> None:
     streams = merged((SourceKind.AGGREGATED, seen("a", 1, 2, 2, 5)), (SourceKind.POLL, seen("b", 2, 3)))
     assert [what(iter(run)) for run in streams] == [["a 1", "a 2", "a 2", "b 2", "b 3", "a 5"]]
+
+
+def whole(source: str, *seconds: float) -> list[Observation]:
+    ended = SourceEnded(SourceKind.ACTOR, len(seconds), 100, 0, complete=True)
+    return [*seen(source, *seconds), saw(seconds[-1], ended, source=source)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_files_that_are_known_to_their_ends_come_as_if_they_were_merged_line_by_line(seed: int) -> None:
+    chance = random.Random(seed)
+
+    def times() -> list[float]:
+        return sorted(float(chance.randrange(12)) for _ in range(chance.randrange(1, 6)))
+
+    streams = [
+        (SourceKind.ACTOR, whole(f"w{number}", *times()))
+        if chance.random() < 0.7
+        else (chance.choice([SourceKind.ACTOR, SourceKind.AGGREGATED, SourceKind.POLL]), seen(f"f{number}", *times()))
+        for number in range(8)
+    ]
+    lines = [(each.at_us, rank, each) for rank, (_, found) in enumerate(streams) for each in found]
+    wanted = [each for _, _, each in sorted(lines, key=itemgetter(0, 1)) if type(each.signal) is not SourceEnded]
+    merge = merged(*streams)
+    assert list(chain.from_iterable(merge)) == wanted
+    assert len(merge.ended) == sum(type(found[-1].signal) is SourceEnded for _, found in streams)
+    assert merge.end_us == wanted[-1].at_us
+
+
+def test_of_whole_files_too_what_runs_ahead_of_the_others_ends_with_the_job() -> None:
+    actors = [(SourceKind.ACTOR, whole(f"w{number}", 15, 500 + number)) for number in range(3)]
+    merge = merged((SourceKind.POLL, seen("poll", 10, 20)), *actors, polled=True)
+    found = list(chain.from_iterable(merge))
+    assert merge.end_us == us(20)
+    assert [each.at_us for each in found] == [us(10), *[us(15)] * 3, us(20), *[us(20)] * 3]

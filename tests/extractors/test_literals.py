@@ -2,13 +2,14 @@
 
 import random
 import re
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from extractors import literals
 from extractors.catalogue import CATALOGUE
-from extractors.literals import Scanner, cut
+from extractors.literals import Scanner
 
 HINTS = ("Started: '", "Killed", "Avg generation throughput: ", "Avg generation tokens: ", "tokens: ", "s/it]")
 
@@ -44,6 +45,10 @@ def test_every_hint_is_found_before_and_after_it_has_learned(
         assert scanner.hits(block) == found_by_search(hints, block)
 
 
+def cut(hints: list[bytes], sample: bytes) -> list[bytes]:
+    return literals.cut(hints, sample, Counter(pairwise(sample)))
+
+
 def test_hints_are_cut_behind_what_the_text_does_not_hold() -> None:
     assert cut([b"Zjxqvkwz and the error of the tests"], b"and the error of the tests, of the error and the tests") == [
         b"Zjxqvkwz "
@@ -59,18 +64,18 @@ def test_a_short_hint_stays_as_it_is() -> None:
     assert cut([b"Killed", b"Started: '"], b"") == [b"Killed", b"Started: '"]
 
 
-def test_a_scanner_learns_from_an_even_sample_each_time_that_four_times_as_much_was_scanned(
+def test_a_scanner_learns_from_an_even_sample_each_time_that_eight_times_as_much_was_scanned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(literals, "LEARN_AFTER_BYTES", 1_000_000)
     samples: list[bytes] = []
-    monkeypatch.setattr(literals, "cut", lambda hints, sample: samples.append(sample) or hints)
+    monkeypatch.setattr(literals, "cut", lambda hints, sample, _pairs: samples.append(sample) or hints)
     scanner = Scanner(HINTS)
-    for number in range(1_000):
-        scanner.hits(b"%03d the tests failed" % number * 250)
-    seen = [{int(number) for number in re.findall(rb"(\d{3}) the", sample)} for sample in samples]
-    assert [(min(numbers), max(numbers)) for numbers in seen] == [(3, 199), (212, 999)]
-    assert [max(b - a for a, b in pairwise(sorted(numbers))) for numbers in seen] == [4, 13]
+    for number in range(1_800):
+        scanner.hits(b"%04d the tests failed" % number * 250)
+    seen = [{int(number) for number in re.findall(rb"(\d{4}) the", sample)} for sample in samples]
+    assert [(min(numbers), max(numbers)) for numbers in seen] == [(2, 190), (214, 1714)]
+    assert [max(b - a for a, b in pairwise(sorted(numbers))) for numbers in seen] == [3, 24]
 
 
 def test_a_scanner_that_knows_the_text_already_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +86,6 @@ def test_a_scanner_that_knows_the_text_already_is_left_as_it_is(monkeypatch: pyt
     for _ in range(1_000):
         scanner.hits(b"Avg prompt of the tests: Avg of tokens\n" * 100)
     assert len(compiled) == 1
-    for _ in range(10_000):
+    for _ in range(12_000):
         scanner.hits(b"Starting with Ki, started; generations put through\n" * 100)
     assert len(compiled) == 2
