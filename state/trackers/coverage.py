@@ -243,15 +243,12 @@ class CoverageTracker(ShowingTracker):
         return self.shown
 
     def _settle(self) -> None:
-        sources, late = self.sources, self.late
         for source, evidence in self.newest.items():
-            name = source
-            if name not in sources:
-                name = _TURNED.sub("", source)
-                name = name if name in sources else entry_name(source, SourceKind.TRIAL)
-            known = sources.get(name)
+            name = source if source in self.sources else _TURNED.sub("", source)
+            name = name if name in self.sources else entry_name(source, SourceKind.TRIAL)
+            known = self.sources.get(name)
             if known is not None:
-                sources[name] = _read_to(known, evidence, late.get(source, 0))
+                self.sources[name] = _read_to(known, evidence, self.late.get(source, 0))
         self.newest, self.late, self.shown = {}, {}, None
 
     EVERY: ClassVar[Callable[[Any, Sequence[Observation]], None] | None] = _every
