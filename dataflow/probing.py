@@ -23,6 +23,7 @@ class Probing:
         self._asked: dict[str, Settings] = {}
         self._synced_us: dict[str, int] = {}
         self._lost: set[tuple[str, str]] = set()
+        self._unbegun: set[tuple[str, str, str]] = set()
         self._unsynced: dict[str, str] = {}
 
     def ask(self, job: str, folder: Path, settings: Settings) -> None:
@@ -42,6 +43,9 @@ class Probing:
         for polled in polls:
             if polled.probe == SYNC:
                 self._heard_sync(polled)
+            elif polled.unbegun and (why := (polled.job, polled.probe, polled.error)) not in self._unbegun:
+                self._unbegun.add(why)
+                self._tell(f"{polled.job}: probe {polled.probe}: {polled.error}; that is recorded, and tried again")
             place = (polled.job, polled.probe)
             if polled.unwritten and place not in self._lost:
                 self._lost.add(place)

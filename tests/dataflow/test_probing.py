@@ -55,7 +55,8 @@ class Asking:
         return load_job(path)
 
     def end(self, probe: str, began_us: int, exit: int | None = 0, error: str = "", unwritten: str = "") -> None:
-        self.pool.ended.append(Polled(JOB, probe, "", exit, error, 1.0, 0, b"", unwritten, began_us))
+        came_to = (exit, error, 1.0, 0, b"", unwritten, began_us, error.startswith("not found"))
+        self.pool.ended.append(Polled(JOB, probe, "", *came_to))
         self.probing.hear()
 
     def held(self, now_us: int = NOW_US) -> int | None:
@@ -119,3 +120,9 @@ def test_polls_that_cannot_be_written_are_told_once_for_each_probe(asking: Askin
     assert asking.told == [
         f"{JOB}: polls/{probe}.jsonl can't be written: No space left on device" for probe in ("state", "gpu")
     ]
+
+
+def test_a_command_that_is_not_there_is_told_once(asking: Asking) -> None:
+    for error in ("not found: kubectl", "not found: kubectl", "timeout after 20 s"):
+        asking.end("pods", NOW_US, None, error)
+    assert asking.told == [f"{JOB}: probe pods: not found: kubectl; that is recorded, and tried again"]
