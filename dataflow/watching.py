@@ -27,7 +27,7 @@ from dataflow.settings import load_job
 from dataflow.shards import SHARDS, LiveShards, ShippedShard
 from dataflow.share import WHOLE, Share
 from dataflow.state_folder import StateError, StateFolder, held
-from dataflow.watch_outputs import Outputs, outputs_of
+from dataflow.watch_outputs import Outputs, mixed, outputs_of
 from state.track import TRACKS
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class _Watch:
 def watch(asked: Asked) -> NoReturn:
     """Watches until SIGINT or SIGTERM, and ends then with exit code 0; with 2 where it can't begin."""
     outcome = Outcome()
+    if asked.out is not None and (why := mixed(asked.out, asked.layout)):
+        unusable(why)
     try:
         with halting(outcome, lives=True):
             if asked.brokers is not None:
