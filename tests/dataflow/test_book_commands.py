@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from state.store import Store
+from tests.dataflow.disks import remount, small_disk
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = ROOT / "tests" / "captures"
@@ -108,6 +109,19 @@ def test_no_store_is_begun_in_a_capture(tmp_path: Path, below: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "lies in the capture" in done.stderr
     assert [entry.name for entry in capture.iterdir()] == ["finelog.log"]
+
+
+def test_a_store_on_a_read_only_disk_is_answered_from(store: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4_096) as disk:
+        shutil.copytree(store, disk / "s")
+        remount(disk, "ro")
+        shown = wedgewatch("status", "--store", disk / "s")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert shown.stdout == wedgewatch("status", "--store", store).stdout
+        job = json.loads(shown.stdout.splitlines()[0])["job"]
+        for words in (("report", job), ("explain", job, "C")):
+            done = wedgewatch(*words, "--store", disk / "s")
+            assert (done.returncode, done.stderr, json.loads(done.stdout)["job"]) == (0, "", job)
 
 
 def test_a_job_of_the_store_is_explained_from_the_capture_where_it_was_judged(store: Path) -> None:
