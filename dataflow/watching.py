@@ -106,13 +106,13 @@ class _Watch:
 def watch(asked: Asked) -> NoReturn:
     """Watches until SIGINT or SIGTERM, and ends then with exit code 0; with 2 where it can't begin."""
     outcome = Outcome()
-    if asked.out is not None and (why := mixed(asked.out, asked.layout)):
-        unusable(why)
     try:
         with halting(outcome, lives=True):
+            names = _names(asked) if asked.brokers is None else None
+            if asked.out is not None and (why := mixed(asked.out, asked.layout)):
+                unusable(why)
             if asked.brokers is not None:
                 _knock(asked.brokers)
-            names = _names(asked) if asked.brokers is None else None
             with held(asked.store, _fingerprint(asked)) as state:
                 _run(asked, names, state, outcome)
     except StateError as error:
