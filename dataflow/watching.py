@@ -19,7 +19,7 @@ from dataflow.homes import JOB_FILE
 from dataflow.job_rows import JobLag
 from dataflow.lag import Watched
 from dataflow.live_clock import AnyClock
-from dataflow.live_job import LiveJob
+from dataflow.live_job import LiveJob, place_of
 from dataflow.outcome import Outcome, SettingsError
 from dataflow.probes import ProbePool
 from dataflow.probing import Probing
@@ -78,7 +78,7 @@ class _Watch:
             return ShippedShard(lambda kept: self._shipped(kept, outcome), outcome, lambda: bool(self.lost))
         names: dict[str, str] = {}
         places = (asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock, names)
-        jobs = {path: LiveJob(path, *places) for path in asked.captures}
+        jobs = {place_of(path): LiveJob(path, *places) for path in asked.captures}
         self.jobs = jobs
         return LiveShards(jobs, asked.clock, outcome, tell)
 

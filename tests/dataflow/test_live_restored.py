@@ -11,7 +11,7 @@ from dataflow.live_source import LiveSource
 from dataflow.reads import Compression
 from extractors.extract import NO_SKEW
 from extractors.record import Beat, Observation, SourceKind
-from tests.dataflow.live_feeds import SECOND_US, START_US, Player, Watched, bars, said
+from tests.dataflow.live_feeds import SECOND_US, START_US, Player, Watched, bars, places, said
 from tests.live.recorded import recorded
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures"
@@ -149,3 +149,21 @@ def test_a_file_that_could_not_be_read_is_told_again_only_when_it_can_be(tmp_pat
         mended,
         ["SourceFailed", "SourceResumed"] if mended else ["SourceFailed"],
     )
+
+
+def test_a_bare_log_that_went_is_not_looked_for_where_another_watch_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one" / "finelog.log").write_bytes(bars(0, 30))
+    (tmp_path / "two" / "finelog.log").write_bytes(bars(0, 60))
+    monkeypatch.chdir(tmp_path / "one")
+    watched = Watched(Path("finelog.log"))
+    watched.poll(times=40)
+    monkeypatch.chdir(tmp_path / "two")
+    (tmp_path / "one" / "finelog.log").unlink()
+    watched.path = tmp_path / "one" / "finelog.log"
+    watched.restart()
+    watched.poll(times=40)
+    assert len(places(watched.beats)) == 30
