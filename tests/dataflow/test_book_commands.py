@@ -10,6 +10,7 @@ import pytest
 
 from state.store import Store
 from tests.dataflow.disks import remount, small_disk
+from tests.dataflow.said_records import gate
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = ROOT / "tests" / "captures"
@@ -130,6 +131,57 @@ def test_a_job_of_the_store_is_explained_from_the_capture_where_it_was_judged(st
     done = wedgewatch("explain", row["job"], "C", "--store", store)
     said = json.loads(done.stdout)
     assert (done.returncode, said["job"], said["condition"]) == (0, row["job"], "CONTAINER_FAULT")
+
+
+def watched(store: Path, job: str, captured: Path | str, **more: str) -> None:
+    """What a watch leaves that has said no verdict yet."""
+    (store / "watch").mkdir(parents=True)
+    Store(store).close()
+    health = {"now": "2026-05-04T08:00:00.000Z", "pid": 1, "jobs": {job: {"captured": str(captured), **more}}}
+    (store / "watch" / "health.json").write_text(json.dumps(health))
+
+
+def test_a_watched_job_without_a_verdict_is_explained_from_its_capture(tmp_path: Path) -> None:
+    watched(tmp_path / "s", "/any/name", CAPTURES / "bring_up")
+    done = wedgewatch("explain", "/any/name", "--store", tmp_path / "s")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == wedgewatch("explain", CAPTURES / "bring_up").stdout
+
+
+def test_the_report_of_a_watched_job_without_a_verdict_says_what_tells_more(tmp_path: Path) -> None:
+    watched(tmp_path / "s", "/any/name", CAPTURES / "bring_up")
+    done = wedgewatch("report", "/any/name", "--store", tmp_path / "s")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "is watched, and has no verdict yet" in done.stderr
+    assert "`wedgewatch explain` tells what lacks" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("exists", "says"),
+    [(True, "and nothing of it has come yet"), (False, "which is not there; nothing of it has come")],
+)
+def test_a_watched_job_of_which_nothing_has_come_is_told_so_in_a_line(tmp_path: Path, exists: bool, says: str) -> None:
+    if exists:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "job.toml").write_text('[job]\nid = "/kim/rl"\n')
+    watched(tmp_path / "s", "/kim/rl", tmp_path / "run", waits="for its first line, or its name")
+    done = wedgewatch("explain", "/kim/rl", "--store", tmp_path / "s")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"wedgewatch: /kim/rl: is watched in {tmp_path}/run, {says}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_gates_that_were_said_without_a_verdict_are_told(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    store.write({**gate("/kim/rl", 10, "B", "FED"), "status": "PASS"})
+    store.close()
+    done = wedgewatch("explain", "/kim/rl", "--store", tmp_path / "s")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "wedgewatch: /kim/rl: no verdict was said of it yet, only B PASS FED; "
+        "name its capture to have that explained\n",
+    )
 
 
 def test_a_job_whose_capture_is_gone_is_told_so(tmp_path: Path) -> None:
