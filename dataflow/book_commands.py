@@ -13,7 +13,7 @@ import click
 from dataflow.arguments import Duration
 from dataflow.ending import unusable
 from dataflow.job_rows import Row, row_of
-from dataflow.watcher import watched_jobs
+from dataflow.watcher import SILENT_SECONDS, watched_jobs
 
 if TYPE_CHECKING:
     from state.store import Book
@@ -75,7 +75,7 @@ def status(folder: Path, layout: str | None, every: float | None) -> None:
 
         watch_status(lambda: _looked(folder), layout, every)
     with _opened(folder) as book:
-        rows = _rows(book)
+        rows = _rows(book, folder)
     if not rows:
         click.echo(f"wedgewatch: {folder}: {_NO_VERDICT}", err=True)
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
@@ -168,12 +168,20 @@ def _looked(folder: Path) -> list[Row]:
     from state.store import reading
 
     with reading(folder) as book:
-        return _rows(book)
+        return _rows(book, folder)
 
 
-def _rows(book: "Book") -> list[Row]:
-    """A row for each job of a store."""
-    return [row_of(record, book.gates(record["job"]), book.ends(record["job"])) for record in book.jobs()]
+def _rows(book: "Book", folder: Path) -> list[Row]:
+    """A row for each job of a store. While a watch runs, lag is how far behind it a job is judged, in seconds, and sync
+    how the job's sync fares, as in health.json."""
+    watched = watched_jobs(folder, SILENT_SECONDS)
+    rows = []
+    for record in book.jobs():
+        job = record["job"]
+        fares = watched.get(job, {})
+        row = row_of(record, book.gates(job), book.ends(job))
+        rows.append({**row, "lag": fares.get("lag"), "sync": fares.get("sync")})
+    return rows
 
 
 def _show(rows: list[Row]) -> None:
@@ -181,7 +189,9 @@ def _show(rows: list[Row]) -> None:
     from rich.console import Console
 
     from dataflow.job_rows import Line
-    from dataflow.job_table import HEADS, table_of
+    from dataflow.job_table import HEADS, behind_said, table_of
 
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(width=width).print(table_of([Line(row) for row in rows], HEADS, datetime.now(UTC)))
+    for said in behind_said(rows):
+        click.echo(said)

@@ -81,6 +81,7 @@ class LiveJob:
         if self.feed is None:
             return []
         beats = self.feed.poll(now_us)
+        self.feed.lag.synced = self.probing.synced(self.path)
         self.notes += [f"{self.job}: {note}" for note in self.feed.notes]
         self.feed.notes.clear()
         return beats

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dataflow.lag import Synced
 from dataflow.live_job import LiveJob, place_of
 from dataflow.naming import NAMED_BY_PATH_US, SETTINGS_US
 from dataflow.probing import Probing
@@ -19,6 +20,7 @@ class Asked(Probing):
 
     def __init__(self) -> None:
         self.folders: list[Path] = []
+        self.fares: Synced | None = None
 
     def ask(self, job: str, folder: Path, settings: Settings) -> None:
         if settings.probes or settings.sync:
@@ -26,6 +28,9 @@ class Asked(Probing):
 
     def holds(self, job: str, now_us: int) -> int | None:
         return None
+
+    def synced(self, job: str) -> Synced | None:
+        return self.fares
 
 
 @dataclass
