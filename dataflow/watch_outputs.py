@@ -32,6 +32,11 @@ class Outputs:
         self.sink = Every(*patients, *shown)
         self.mended = mended
 
+    def force(self) -> None:
+        """Has the disk keep all that was written."""
+        for patient in self._patients:
+            patient.force()
+
     def retry(self) -> None:
         """Tries again to write what waits. Raises BrokenPipeError."""
         for patient in self._patients:
@@ -74,7 +79,7 @@ def outputs_of(
             stdout.end_line()
             stream = Pages(stdout)
             plain: Sink = TextReports(stream) if layout == "text" else JsonLines(stream)
-            sinks.append((STDOUT, Told(plain, state.told / "stdout")))
+            sinks.append((STDOUT, Told(plain, state.told / "stdout", stdout)))
         if topic is not None:
             stack.callback(topic.close)
             sinks.append((topic.name, topic))
@@ -104,7 +109,7 @@ def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str]
         file = Appended(out)
         stack.callback(file.close)
         file.end_line()
-        return Told(TextReports(Pages(file)), state.told / "out")
+        return Told(TextReports(Pages(file)), state.told / "out", file)
     lines = ResumedLines(out, jobs)
     stack.callback(lines.close)
     for note in lines.notes:

@@ -146,6 +146,7 @@ def _run(asked: Asked, names: set[str] | None, state: StateFolder, outcome: Outc
                     workers=asked.workers,
                     heartbeat_us=asked.heartbeat_us,
                     again=lambda: watched.lost,
+                    force=outputs.force,
                 )
     finally:
         watched.probing.stop(PROBES_WITHIN)

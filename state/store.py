@@ -72,6 +72,13 @@ class Store:
         self._put(entries)
         self._newest[job] = max(record["at"], newest)
 
+    def force(self) -> None:
+        """Has the disk keep what was written, also through a crash of the machine. Raises StoreError."""
+        try:
+            self._book.flush_wal(True)
+        except Exception as error:
+            raise _told(self._folder, error) from error
+
     def close(self) -> None:
         """Ends the writing; what was written is on the disk."""
         try:
