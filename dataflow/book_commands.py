@@ -79,7 +79,9 @@ def status(folder: Path, layout: str | None, every: float | None) -> None:
     if not rows:
         click.echo(f"wedgewatch: {folder}: {_NO_VERDICT}", err=True)
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
-        _show(rows)
+        judged = {row["job"] for row in rows}
+        others = watched_jobs(folder, SILENT_SECONDS).items()
+        _show(rows, [{**entry, "job": job} for job, entry in others if job not in judged])
         return
     from state.report import encode
 
@@ -184,8 +186,8 @@ def _rows(book: "Book", folder: Path) -> list[Row]:
     return rows
 
 
-def _show(rows: list[Row]) -> None:
-    """The rows as a table."""
+def _show(rows: list[Row], unjudged: list[Row]) -> None:
+    """The rows as a table, and below it what keeps a watch from judging, also of jobs that have no verdict yet."""
     from rich.console import Console
 
     from dataflow.job_rows import Line
@@ -193,5 +195,5 @@ def _show(rows: list[Row]) -> None:
 
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(width=width).print(table_of([Line(row) for row in rows], HEADS, datetime.now(UTC)))
-    for said in behind_said(rows):
+    for said in behind_said([*rows, *unjudged]):
         click.echo(said)

@@ -133,7 +133,7 @@ def test_a_job_of_the_store_is_explained_from_the_capture_where_it_was_judged(st
     assert (done.returncode, said["job"], said["condition"]) == (0, row["job"], "CONTAINER_FAULT")
 
 
-def watched(store: Path, job: str, captured: Path | str, **more: str) -> None:
+def watched(store: Path, job: str, captured: Path | str, **more: object) -> None:
     """What a watch leaves that has said no verdict yet."""
     (store / "watch").mkdir(parents=True)
     Store(store).close()
@@ -154,6 +154,12 @@ def test_the_report_of_a_watched_job_without_a_verdict_says_what_tells_more(tmp_
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "is watched, and has no verdict yet" in done.stderr
     assert "`wedgewatch explain` tells what lacks" in done.stderr
+
+
+def test_what_keeps_a_job_from_its_first_verdict_stands_in_status(tmp_path: Path) -> None:
+    watched(tmp_path / "s", "/kim/rl", tmp_path, lag=400.0, sync={"good": None, "fails": "exit 1"})
+    shown = wedgewatch("status", "--store", tmp_path / "s", "--format", "text").stdout
+    assert "/kim/rl: is judged 6 min behind the clock; its sync fails (exit 1), none was good yet" in shown
 
 
 @pytest.mark.parametrize(
