@@ -1,5 +1,6 @@
 """A file to which pieces are appended, each whole or not at all."""
 
+import errno
 import fcntl
 import os
 import select
@@ -14,6 +15,7 @@ class Appended:
 
     def __init__(self, path: Path, fd: int | None = None) -> None:
         self.path = path
+        self._unforced = False
         self._given = fd is not None
         self.fd = self._opened() if fd is None else fd
 
@@ -21,6 +23,7 @@ class Appended:
         """Adds a piece. Where the disk takes only a part of it, that part is taken back."""
         try:
             if not self._given and not self._stands():
+                self.force()
                 fresh = self._opened()
                 self.close()
                 self.fd = fresh
@@ -28,6 +31,15 @@ class Appended:
         except OSError as error:
             error.filename = error.filename or str(self.path)
             raise
+
+    def force(self) -> None:
+        """Has the disk keep what was appended, also through a crash of the machine. A pipe or terminal keeps nothing.
+        Raises OSError."""
+        if self._unforced and self.fd >= 0 and stat.S_ISREG(os.fstat(self.fd).st_mode):
+            os.fsync(self.fd)
+            if not self._given:
+                force_names(self.path.parent)
+        self._unforced = False
 
     def end_line(self) -> None:
         """Ends a last line that was cut off amid a write, so that it spoils none but itself. What can't be read back, a
@@ -65,6 +77,7 @@ class Appended:
     def _write(self, piece: bytes) -> None:
         end = self._end()
         rest = memoryview(piece)
+        self._unforced = True
         try:
             while rest:
                 try:
@@ -87,6 +100,28 @@ class Appended:
             return found.st_size
         place = os.lseek(self.fd, 0, os.SEEK_CUR)
         return place if place >= found.st_size else None
+
+
+def force(path: Path) -> None:
+    """Has the disk keep a file as it stands, and its name. Raises OSError."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+    force_names(path.parent)
+
+
+def force_names(folder: Path) -> None:
+    """Has the disk keep which files a folder holds; some file systems can't be asked for it. Raises OSError."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(place)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(place)
 
 
 class Pages:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,13 @@ import click
 from dataflow.arguments import Duration
 from dataflow.ending import unusable
 from dataflow.job_rows import Row, row_of
+from dataflow.watcher import SILENT_SECONDS, watched_jobs
 
 if TYPE_CHECKING:
     from state.store import Book
 
-_NO_VERDICT = "no verdict was said yet of any job; a first ERROR comes after 10 minutes"
+_FIRST = "a first ERROR comes after 10 minutes"
+_NO_VERDICT = f"no verdict was said yet of any job; {_FIRST}"
 _PIPE_WIDTH = 200
 """Columns of a table that goes into a pipe."""
 
@@ -73,11 +75,13 @@ def status(folder: Path, layout: str | None, every: float | None) -> None:
 
         watch_status(lambda: _looked(folder), layout, every)
     with _opened(folder) as book:
-        rows = _rows(book)
+        rows = _rows(book, folder)
     if not rows:
         click.echo(f"wedgewatch: {folder}: {_NO_VERDICT}", err=True)
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
-        _show(rows)
+        judged = {row["job"] for row in rows}
+        others = watched_jobs(folder, SILENT_SECONDS).items()
+        _show(rows, [{**entry, "job": job} for job, entry in others if job not in judged])
         return
     from state.report import encode
 
@@ -103,6 +107,8 @@ def report(job: str, folder: Path, layout: str | None) -> None:
     if record is None:
         import difflib
 
+        if job in watched_jobs(folder):
+            unusable(f"{job}: is watched, and has no verdict yet; {_FIRST}, and `wedgewatch explain` tells what lacks")
         near = difflib.get_close_matches(job, known, n=3, cutoff=0.4) or known[:3]
         why = f"known are, for instance: {', '.join(near)}" if near else _NO_VERDICT
         unusable(f"{job}: nothing is known of this job in {folder}; {why}")
@@ -113,20 +119,38 @@ def report(job: str, folder: Path, layout: str | None) -> None:
 
 
 def captured_of(job: str, folder: Path) -> str | None:
-    """Where the capture lies from which a job was last judged; None where the store knows no such job. Ends the command
-    where that capture is gone."""
+    """Where the capture lies from which a job was last judged, or is watched without a verdict yet; None where neither
+    the store nor its watch knows such a job. Ends the command where that capture is gone, or nothing of it has come."""
     from state.store import StoreError, reading
 
     try:
         with reading(folder) as book:
-            record = book.newest(job)
+            record, gates = book.newest(job), book.gates(job)
     except StoreError:
-        return None
-    if record is None:
-        return None
-    captured = str(record["captured"])
-    if not os.path.exists(captured):
+        record, gates = None, {}
+    watched = watched_jobs(folder).get(job)
+    if record is not None and os.path.exists(captured := str(record["captured"])):
+        return captured
+    if watched is not None:
+        return _watched_place(job, str(watched.get("captured", "")))
+    if record is not None:
         unusable(f"{job}: was last judged from {captured}, which is not there; name the capture itself")
+    if gates:
+        said = ", ".join(f"{letter} {gate['status']} {gate['condition']}" for letter, gate in sorted(gates.items()))
+        unusable(f"{job}: no verdict was said of it yet, only {said}; name its capture to have that explained")
+    return None
+
+
+def _watched_place(job: str, captured: str) -> str:
+    """Where a job is watched. Ends the command where nothing is there."""
+    from dataflow.capture import CaptureError, open_capture
+
+    if not os.path.exists(captured):
+        unusable(f"{job}: is watched in {captured}, which is not there; nothing of it has come, or name it by its path")
+    with suppress(CaptureError):
+        capture = open_capture(captured)
+        if not capture.sources and not capture.trials:
+            unusable(f"{job}: is watched in {captured}, and nothing of it has come yet")
     return captured
 
 
@@ -146,20 +170,30 @@ def _looked(folder: Path) -> list[Row]:
     from state.store import reading
 
     with reading(folder) as book:
-        return _rows(book)
+        return _rows(book, folder)
 
 
-def _rows(book: "Book") -> list[Row]:
-    """A row for each job of a store."""
-    return [row_of(record, book.gates(record["job"]), book.ends(record["job"])) for record in book.jobs()]
+def _rows(book: "Book", folder: Path) -> list[Row]:
+    """A row for each job of a store. While a watch runs, lag is how far behind it a job is judged, in seconds, and sync
+    how the job's sync fares, as in health.json."""
+    watched = watched_jobs(folder, SILENT_SECONDS)
+    rows = []
+    for record in book.jobs():
+        job = record["job"]
+        fares = watched.get(job, {})
+        row = row_of(record, book.gates(job), book.ends(job))
+        rows.append({**row, "lag": fares.get("lag"), "sync": fares.get("sync")})
+    return rows
 
 
-def _show(rows: list[Row]) -> None:
-    """The rows as a table."""
+def _show(rows: list[Row], unjudged: list[Row]) -> None:
+    """The rows as a table, and below it what keeps a watch from judging, also of jobs that have no verdict yet."""
     from rich.console import Console
 
     from dataflow.job_rows import Line
-    from dataflow.job_table import HEADS, table_of
+    from dataflow.job_table import HEADS, behind_said, table_of
 
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(width=width).print(table_of([Line(row) for row in rows], HEADS, datetime.now(UTC)))
+    for said in behind_said([*rows, *unjudged]):
+        click.echo(said)

@@ -180,7 +180,7 @@ def explain(
 
     CAPTURE is as for replay; GATE is A liveness, B resources, C rollouts or D dynamics, all four without it. CAUSE is
     the code of a cause (`cuda_oom`): its meaning, what to do about it, and true lines that show it. JOB is a job that
-    the store knows: its capture is read where it was last judged.
+    the store knows, or its watch: its capture is read where it was last judged, or is watched.
     """
     from dataflow.explaining import cause_explained, is_capture, unknown
     from dataflow.outcome import Outcome

@@ -7,12 +7,13 @@ that a report that stands in a file is not appended again after a restart.
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from dataflow.appended import Appended
+from dataflow.appended import Appended, force
 from state.report import text_report
 
 Record = dict[str, Any]
@@ -43,6 +44,7 @@ class DatedReports:
         self._folder = folder
         self._resumes = resumes
         self._last: dict[str, _Last] = {}
+        self._unforced: set[Path] = set()
 
     def write(self, record: Record) -> None:
         """Takes one record; only verdicts count."""
@@ -61,7 +63,15 @@ class DatedReports:
             file.append(report.encode("utf-8", "backslashreplace"))
         finally:
             file.close()
+        self._unforced.add(file.path)
         self._last[job] = _Last(record["at"], record["id"], says)
+
+    def force(self) -> None:
+        """Has the disk keep what was appended. Raises OSError."""
+        for path in sorted(self._unforced):
+            with suppress(FileNotFoundError):
+                force(path)
+            self._unforced.discard(path)
 
     def _read_back(self, job: str) -> _Last:
         """The job's newest report in the folder. Half a report, which a kill left at a file's end, is cut off."""

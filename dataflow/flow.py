@@ -30,7 +30,7 @@ from dataflow.opened import READ_BYTES
 from dataflow.outcome import Guarded, Outcome
 from dataflow.recovery import Refusal, refusal
 from dataflow.shards import JobShards, LiveShards, ShippedShard, watched
-from dataflow.sinks import InOrder, Sink, Sinks
+from dataflow.sinks import InOrder, KeptSinks, Sink, Sinks
 from extractors.record import Beat
 from state.case import Case
 from state.judge import Judge
@@ -115,16 +115,24 @@ def _is_forgotten(values: list[Passing]) -> bool:
 
 
 def build(
-    jobs: JobShards | LiveShards | ShippedShard, sink: Sink, outcome: Outcome, heartbeat_us: int | None = None
+    jobs: JobShards | LiveShards | ShippedShard,
+    sink: Sink,
+    outcome: Outcome,
+    heartbeat_us: int | None = None,
+    force: Callable[[], None] | None = None,
 ) -> Dataflow:
-    """The flow over these jobs. heartbeat_us is event time; None asks for none."""
+    """The flow over these jobs. heartbeat_us is event time; None asks for none. force has the disk keep what was
+    written, at the end of each epoch; None where no flow goes on from here."""
     flow = Dataflow("wedgewatch")
     beats = op.input("jobs", flow, jobs)
     passing: KeyedStream[Passing] = op.map("key", beats, lambda beat: (_key(beat), (beat, {})))
     for step in TRACKS:
         passing = op.stateful_batch(f"track_{step}", passing, partial(_TrackLogic, step, outcome))
     records = op.stateful_batch("judge", passing, lambda snapshot: _JudgeLogic(snapshot, heartbeat_us, outcome))
-    op.output("verdicts", op.map("record", records, lambda item: item[1]), Sinks(Guarded(sink, outcome)))
+    if force is None:
+        op.output("verdicts", op.map("record", records, lambda item: item[1]), Sinks(Guarded(sink, outcome)))
+    else:
+        op.output("verdicts", records, KeptSinks(Guarded(sink, outcome), force))
     return flow
 
 
@@ -153,15 +161,16 @@ def run_live(
     workers: int = 1,
     heartbeat_us: int | None = None,
     again: Callable[[], str] = lambda: "",
+    force: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs the live flow until the outcome is halted, from where the state stands. Databases that the engine refuses
     are moved aside, a full disk is waited for. When the source ends by itself, again says why all is to be read anew.
-    Raises StateError."""
+    force has the disk keep what the sink was given, before the state says so. Raises StateError."""
     waited = False
     while not outcome.halted:
         try:
             cluster_main(  # type: ignore[no-untyped-call]
-                build(source(), sink, outcome, heartbeat_us),
+                build(source(), sink, outcome, heartbeat_us, force),
                 [],
                 0,
                 epoch_interval=EPOCH,

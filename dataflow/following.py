@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -209,13 +210,18 @@ class Following(Generic[Entry]):
 
     def restore(self, snapshot: tuple[Any, ...]) -> None:
         """Goes on where a snapshot was made. Raises whatever a broken one causes."""
-        self._kept, told, clocks, past = snapshot
+        kept, told, clocks, past = snapshot
+        self._kept = {name: (self._here(source), each) for name, (source, each) in kept.items()}
         self._rescan = Rescan(self.path, told)
         self._clocks, self._families = NodeClocks(clocks), Families(past)
 
     def close(self) -> None:
         """Lets go of all files."""
         self._rounds.close()
+
+    def _here(self, source: Source) -> Source:
+        """A source as this path leads to it: that of a bare log may have been relative to another folder."""
+        return source if os.path.isabs(source.path) else replace(source, path=self.path)
 
     def _add(self, source: Source) -> None:
         name, known = source.relative, self.entries.get(source.relative)

@@ -1,9 +1,11 @@
 """What the watcher says of itself: `<store>/watch/health.json`, replaced once a second while it sees something.
 
 {"now": "…Z", "pid": 4711, "jobs": {"/kim/rl": {"released": "…Z", "lag": 5.2, "late": 0, "sources": 41,
-"unreadable": {"finelog.log": "Permission denied"}, "blind": false, "captured": "runs/rl"}}}
-now is the watcher's clock; released is up to when a job was judged and lag how far that is behind now (seconds). Where
-every job is blind, the file is left as it is: who waits for its time sees that the watcher no longer watches.
+"unreadable": {"finelog.log": "Permission denied"}, "blind": false, "captured": "runs/rl",
+"sync": {"good": "…Z", "fails": "exit 1"}}}}
+now is the watcher's clock; released is up to when a job was judged and lag how far that is behind now (seconds);
+sync is null where no sync pulls the job, good when the last good one began. Where every job is blind, the file is left
+as it is: who waits for its time sees that the watcher no longer watches.
 """
 
 from collections.abc import Iterable
@@ -13,7 +15,7 @@ import orjson
 
 from dataflow.capture import shown
 from dataflow.job_rows import JobLag
-from dataflow.lag import Watched
+from dataflow.lag import Synced, Watched
 from extractors.clocks import SECOND_US, write_iso
 
 
@@ -57,4 +59,9 @@ def _said(job: Watched, now_us: int) -> dict[str, object]:
         "sources": lag.sources,
         "unreadable": dict(sorted(lag.unreadable.items())),
         "blind": lag.blind,
+        "sync": None if lag.synced is None else _synced(lag.synced),
     }
+
+
+def _synced(synced: Synced) -> dict[str, object]:
+    return {"good": None if synced.good_us is None else write_iso(synced.good_us), "fails": synced.fails}

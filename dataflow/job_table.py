@@ -9,7 +9,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dataflow.job_rows import GATES, Line, condition_said, step_said, verdict_said, within
+from dataflow.job_rows import GATES, Line, Row, condition_said, step_said, verdict_said, within
 from dataflow.outcome import plain
 from state.wording import plural, span
 
@@ -166,3 +166,17 @@ def unread_said(lines: Sequence[Line], most: int = 3) -> str:
     unread = [(line.row["job"], source) for line in lines if line.lag for source in line.lag.unreadable]
     said = [f"{job}: {source} can't be read" for job, source in unread[:most]]
     return "\n".join([*said, *([f"and {plural(len(unread) - most, 'more source')}"] if len(unread) > most else [])])
+
+
+def behind_said(rows: Sequence[Row]) -> list[str]:
+    """Of which jobs a watch is behind, or the sync fails: a line each."""
+    said = []
+    for row in rows:
+        lag, sync = row.get("lag") or 0.0, row.get("sync") or {}
+        words = [f"is judged {span(lag)} behind the clock"] if lag > _BEHIND else []
+        if fails := sync.get("fails"):
+            good = f"the last good one began at {sync['good']}" if sync.get("good") else "none was good yet"
+            words.append(f"its sync fails ({fails}), {good}")
+        if words:
+            said.append(plain(f"{row['job']}: {'; '.join(words)}"))
+    return said

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import orjson
 
-from dataflow.appended import Appended
+from dataflow.appended import Appended, force
 from dataflow.beats import Run
 
 _NAME_BYTES = 120
@@ -44,7 +44,7 @@ class Journal:
     def __init__(self, path: Path | None = None) -> None:
         self.trouble = ""
         self._path = path
-        self._torn = False
+        self._torn = self._unforced = False
         self._owed: deque[bytes] = deque(maxlen=_OWED)
         self._known: dict[Generation, deque[Moved]] = defaultdict(deque)
         self._newest: dict[str, int] = {}
@@ -112,7 +112,19 @@ class Journal:
             self._fails(error)
             return
         self._owed.clear()
-        self._torn, self.trouble = False, ""
+        self._torn, self.trouble, self._unforced = False, "", True
+
+    def force(self) -> None:
+        """Has the disk keep what was noted."""
+        if self._path is None or not self._unforced:
+            return
+        try:
+            force(self._path)
+        except OSError as error:
+            self._fails(error)
+            return
+        self._unforced = False
+        self.trouble = self.trouble if self._owed else ""
 
     def _append(self, entry: dict[str, object]) -> None:
         self._owed.append(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))

@@ -50,6 +50,11 @@ class KeptStore:
             self._mended = False
             self._debts.owes(f"{self._folder}, mended")
 
+    def force(self) -> None:
+        """Has the disk keep what was written. Raises StoreError."""
+        if self._store is not None:
+            self._store.force()
+
     def close(self) -> None:
         """Ends the writing. Raises StoreError."""
         store, self._store = self._store, None

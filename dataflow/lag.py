@@ -7,16 +7,27 @@ if TYPE_CHECKING:
     from dataflow.live import LiveFeed
 
 
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """How a job's sync fares. good_us is when its last good one began, None where none was; fails says why it fails
+    now, "" where it doesn't."""
+
+    good_us: int | None
+    fails: str
+
+
 @dataclass(slots=True)
 class Lag:
     """How a job's watching fares. released_us is up to when its stream was judged; late counts observations that came
-    too late for their place; unreadable are files that can't be read now, with why; blind says that nothing can."""
+    too late for their place; unreadable are files that can't be read now, with why; blind says that nothing can; synced
+    is None where no sync pulls the job."""
 
     released_us: int = 0
     late: int = 0
     unreadable: dict[str, str] = field(default_factory=dict)
     sources: int = 0
     blind: bool = False
+    synced: Synced | None = None
 
 
 class Watched(Protocol):

@@ -144,7 +144,8 @@ class LiveFeed:
         self._told(SourceFailed(SourceKind.ARTIFACT, why, whole=False), "source_failed", place)
 
     def snapshot(self) -> bytes:
-        """All that `restore` needs to go on from here."""
+        """All that `restore` needs to go on from here. What the journal notes of it is on the disk before."""
+        self._journal.force()
         rest = {
             "dumps": self._dumps.read,
             "trials": (self._trials.open, self._trials.told),

@@ -1,5 +1,6 @@
 """One capture that is watched: found, named, and then a feed. It may not be there yet when the watch begins."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,15 @@ from dataflow.naming import SETTINGS_US, Naming
 from dataflow.probing import Probing
 from extractors.record import Beat
 from state.trackers.facts import JobDeclared, JobFacts
+
+
+def place_of(path: str) -> str:
+    """Where a capture lies, the same however its path is spelled: by it a later watch knows it again. The links of
+    folders are followed; that of a log is not, since it may lead to another file each day."""
+    if os.path.isdir(path):
+        return os.path.realpath(path)
+    folder, name = os.path.split(path.rstrip("/"))
+    return os.path.join(os.path.realpath(folder), name)
 
 
 class Kept(msgspec.Struct):
@@ -71,6 +81,7 @@ class LiveJob:
         if self.feed is None:
             return []
         beats = self.feed.poll(now_us)
+        self.feed.lag.synced = self.probing.synced(self.path)
         self.notes += [f"{self.job}: {note}" for note in self.feed.notes]
         self.feed.notes.clear()
         return beats

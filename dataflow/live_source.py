@@ -18,6 +18,7 @@ from dataflow.poll_files import RECORD_BYTES
 from dataflow.polls import PollReadings
 from dataflow.reads import unpacked_name
 from dataflow.rounds import AnyTail
+from dataflow.shipped_tail import ShippedTail
 from dataflow.tailing import tail_of
 from dataflow.turns import Continued, Gap, Held, Piece, Rotated, TailFailed, Trouble
 from extractors.extract import Skew
@@ -27,6 +28,9 @@ from extractors.trainer import BufferProgress, EvaluationProgress, PolicyProgres
 BARS = frozenset({BufferProgress, StepProgress, PolicyProgress, EvaluationProgress})
 """Signals of bars that are redrawn in place."""
 _ORDER = tuple(SourceKind)
+
+Kept = tuple[bytes, bytes, tuple[str, tuple[Trouble, str] | None, bool], int, bool]
+"""What a later source must know: the reader, the tail, how the file fares, its newest time, whether it has begun."""
 
 
 class _Zstd(local):
@@ -63,6 +67,7 @@ class LiveSource:
         self._notes = notes
         self._given = (anchor_us, skew)
         self._begun = self._stumbled = False
+        self._failing: tuple[Trouble, str] | None = None
         self._reading = self._new_reading()
         self._asleep: bytes | None = None
         self._tail_of = tail_of
@@ -106,20 +111,24 @@ class LiveSource:
             return []
         return [_of_now(each, now_us) for each in found if type(each.signal) in BARS]
 
-    def snapshot(self) -> tuple[bytes, bytes, str, int, bool]:
+    def snapshot(self) -> Kept:
         """How far it was read, for `restored`. What was not read since the last one is let go of, and taken up again
         when the file grows."""
         if self._asleep is None:
             self._asleep = _put_to_sleep(self._reading)
         else:
             self._reading = None
-        return self._asleep, self.tail.snapshot(), self.trouble, self.newest_us, self._begun
+        fares = self.trouble, self._failing, self._stumbled
+        return self._asleep, self.tail.snapshot(), fares, self.newest_us, self._begun
 
-    def restore(self, snapshot: tuple[bytes, bytes, str, int, bool], block_bytes: int) -> None:
+    def restore(self, snapshot: Kept, block_bytes: int) -> None:
         """Goes on where a snapshot was made. Raises what unpickling raises where it is none."""
-        self._asleep, mark, self.trouble, self.newest_us, self._begun = snapshot
+        self._asleep, mark, fares, self.newest_us, self._begun = snapshot
+        self.trouble, self._failing, self._stumbled = fares
         self._reading = None
         self.tail = self._tail(Mark.restored(mark), block_bytes)
+        if self._failing is not None and not isinstance(self.tail, ShippedTail):
+            self.tail.fails_still(*self._failing)
 
     def _tail(self, mark: Mark | None, block_bytes: int) -> AnyTail:
         longest = RECORD_BYTES if self.source.kind is SourceKind.POLL else LINE_BYTES
@@ -167,7 +176,7 @@ class LiveSource:
         if isinstance(piece, Continued):
             self.goes_on()
             return []
-        resumed, self.trouble = self.trouble, ""
+        resumed, self.trouble, self._failing = self.trouble, "", None
         return [self._failure(SourceResumed(self.source.kind, resumed))] if resumed else []
 
     def _with_beginning(self, run: Run) -> Run:
@@ -189,7 +198,7 @@ class LiveSource:
 
     def _failed(self, piece: TailFailed) -> Run:
         """A file that was deleted when all of it was read has told all that it had to tell."""
-        self.trouble = piece.why
+        self.trouble, self._failing = piece.why, (piece.trouble, piece.why)
         self._notes.append(f"{self.source.relative}: {piece.why}")
         if piece.trouble is Trouble.VANISHED and piece.offset >= self.tail.mark.size:
             self.trouble = ""

@@ -46,6 +46,10 @@ class PackedTail:
         """Whether the file may still be written."""
         return self._since_us is not None
 
+    def fails_still(self, trouble: Trouble, why: str) -> None:
+        """What was told of the file before this tail was made: it is not told again, but when it is over."""
+        self._told = (trouble, why)
+
     def poll(self, now_us: int) -> list[Piece]:
         """What is new: one block at most. Nothing while the file may still be written."""
         out: list[Piece] = []

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from dataflow.ending import cannot_write
-from dataflow.sinks import Debts, Sink
+from dataflow.sinks import Debts, Forces, Sink
 from state.report import encode
 from state.wording import plural
 
@@ -40,6 +40,7 @@ class Patient:
         self._bytes = 0
         self._reason = ""
         self._waited = 0
+        self._unforced = False
         self._lock = Lock()
 
     @property
@@ -60,6 +61,22 @@ class Patient:
         """Tries again to write what waits; whether nothing waits any more. Raises BrokenPipeError."""
         with self._lock:
             return self._try()
+
+    def force(self) -> None:
+        """Has the disk keep what was written, where the sink can. Where that fails, the next run says all again."""
+        with self._lock:
+            self._force()
+
+    def _force(self) -> None:
+        if not isinstance(self._sink, Forces):
+            return
+        try:
+            self._sink.force()
+        except OSError as error:
+            self._debts.owes(f"{self.name}, unforced")
+            if not self._unforced:
+                self._unforced = True
+                self._tell(f"{cannot_write(error, self.name)}; the next start reads all again")
 
     def _keep(self, packed: bytes) -> None:
         self._waiting.append(packed)
@@ -101,4 +118,5 @@ class Patient:
         lost = f"; {self.dropped} older ones were dropped, as there were too many" if self.dropped else ""
         self._tell(f"{self.name}: can be written again; {written} that had to wait stand there now{lost}")
         self._reason, self.dropped, self._waited = "", 0, 0
+        self._force()
         self._debts.paid(self.name)

@@ -37,7 +37,9 @@ def poll_record(at_us: int, probe: str, target: str, command: Sequence[str], ran
         if each[_LEAST_KEPT:]:
             dropped[name] = dropped.get(name, 0) + len(each) - _LEAST_KEPT
     error = ran.error or f"its output is no text and not whole: the first {_LEAST_KEPT} bytes are kept"
-    return _encoded(at_us, probe, target, command, Ran(ran.exit, error, ran.elapsed, **cut, dropped=dropped))
+    return _encoded(
+        at_us, probe, target, command, Ran(ran.exit, error, ran.elapsed, cut["stdout"], cut["stderr"], dropped)
+    )
 
 
 def _encoded(at_us: int, probe: str, target: str, command: Sequence[str], ran: Ran) -> bytes:

@@ -29,7 +29,8 @@ _CHUNK = 65_536
 @dataclass(frozen=True, slots=True)
 class Ran:
     """What came of a run. exit is None where there is no exit status, and error says why; error stands beside an exit
-    status where the output is not whole. elapsed is seconds; dropped is bytes of each stream that were not kept."""
+    status where the output is not whole. elapsed is seconds; dropped is bytes of each stream that were not kept.
+    unbegun says that no process could be started."""
 
     exit: int | None
     error: str = ""
@@ -37,6 +38,7 @@ class Ran:
     stdout: bytes = b""
     stderr: bytes = b""
     dropped: dict[str, int] = field(default_factory=dict)
+    unbegun: bool = False
 
 
 def run_command(
@@ -62,7 +64,7 @@ def run_command(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        return Ran(None, _not_started(error, command[0], folder), time.monotonic() - began)
+        return Ran(None, _not_started(error, command[0], folder), time.monotonic() - began, unbegun=True)
     with _Run(process, began, timeout) as run:
         with guardian.watching(process.pid):
             run.follow(stopping)
@@ -159,7 +161,7 @@ class _Run:
             whole = MOST_OUTPUT + dropped["stdout"]
             error = f"its output is not whole: the first {MOST_OUTPUT} of {whole} bytes are kept"
         kept = {name: bytes(each) for name, each in self._kept.items()}
-        return Ran(exit_status, error, self._ended_at - self._began, **kept, dropped=dropped)
+        return Ran(exit_status, error, self._ended_at - self._began, kept["stdout"], kept["stderr"], dropped)
 
     def _exited(self) -> bool:
         """Whether the process has ended; it is not waited for yet, so that its group's number stays its own."""

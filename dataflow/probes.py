@@ -39,7 +39,8 @@ class ProbedJob:
 @dataclass(frozen=True, slots=True)
 class Polled:
     """A run that has ended. elapsed is seconds, printed bytes. record is its line in polls/, with the newline;
-    unwritten says why it is not there, and is empty where it is. began_us is when it began, as its record says."""
+    unwritten says why it is not there, and is empty where it is. began_us is when it began, as its record says.
+    unbegun says that there was no process: the command is not there, or can't be run."""
 
     job: str
     probe: str
@@ -51,6 +52,7 @@ class Polled:
     record: bytes
     unwritten: str = ""
     began_us: int = 0
+    unbegun: bool = False
 
 
 def _wall_us() -> int:
@@ -137,7 +139,7 @@ class ProbePool:
             unwritten = reason(error)
         printed = len(ran.stdout) + len(ran.stderr) + sum(ran.dropped.values())
         came_to = (ran.exit, ran.error, ran.elapsed, printed, record, unwritten)
-        self._ended.append(Polled(series.job, series.probe, series.target, *came_to, at_us))
+        self._ended.append(Polled(series.job, series.probe, series.target, *came_to, at_us, ran.unbegun))
         return ran.exit != 0 or bool(ran.error)
 
 

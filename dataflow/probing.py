@@ -1,14 +1,25 @@
 """The probes and syncs of all jobs that are watched, and up to when what they bring is known."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from dataflow.lag import Synced
 from dataflow.probes import SYNC, Polled, ProbedJob, ProbePool
-from dataflow.settings import Settings
+from dataflow.settings import Settings, Sync
 
 HELD_US = 30_000_000
 """How long a poll that runs holds its job's stream: its record bears the time at which it began."""
 _SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsynced:
+    """A sync that fails: why, and since_us when it first ended so. vain says that it can't even begin."""
+
+    why: str
+    since_us: int
+    vain: bool
 
 
 class Probing:
@@ -23,7 +34,9 @@ class Probing:
         self._asked: dict[str, Settings] = {}
         self._synced_us: dict[str, int] = {}
         self._lost: set[tuple[str, str]] = set()
-        self._unsynced: dict[str, str] = {}
+        self._unbegun: set[tuple[str, str, str]] = set()
+        self._unsynced: dict[str, _Unsynced] = {}
+        self._first_us: dict[str, int] = {}
 
     def ask(self, job: str, folder: Path, settings: Settings) -> None:
         """Begins with a job's probes, once its folder is there: call it again until then. Of those of a job that was
@@ -42,6 +55,9 @@ class Probing:
         for polled in polls:
             if polled.probe == SYNC:
                 self._heard_sync(polled)
+            elif polled.unbegun and (why := (polled.job, polled.probe, polled.error)) not in self._unbegun:
+                self._unbegun.add(why)
+                self._tell(f"{polled.job}: probe {polled.probe}: {polled.error}; that is recorded, and tried again")
             place = (polled.job, polled.probe)
             if polled.unwritten and place not in self._lost:
                 self._lost.add(place)
@@ -57,17 +73,39 @@ class Probing:
         began_us = self._pool.began_us(job)
         if began_us is not None:
             limits.append(max(began_us - 1, now_us - HELD_US))
-        if settings.sync is not None:
-            longest_us = int((settings.sync.every + settings.sync.timeout) * _SECOND_US)
-            limits.append(max(self._synced_us.get(job, 0), now_us - longest_us) - self._lateness_us)
+        if settings.sync is not None and (synced_us := self._pulled(job, settings.sync, now_us)) is not None:
+            limits.append(synced_us - self._lateness_us)
         return min(limits, default=None)
+
+    def synced(self, job: str) -> Synced | None:
+        """How a job's sync fares; None where it has none."""
+        settings = self._asked.get(job)
+        if settings is None or settings.sync is None:
+            return None
+        failing = self._unsynced.get(job)
+        return Synced(self._synced_us.get(job), "" if failing is None else failing.why)
+
+    def _pulled(self, job: str, sync: Sync, now_us: int) -> int | None:
+        """The time up to which all of a job was pulled. None where that is not waited for any more: a sync has failed
+        for so long that what the next one brings is late in any case, or it can't begin."""
+        longest_us = int((sync.every + sync.timeout) * _SECOND_US)
+        first_us, synced_us = self._first_us.setdefault(job, now_us), self._synced_us.get(job)
+        failing = self._unsynced.get(job)
+        if failing is not None and now_us - failing.since_us > self._lateness_us:
+            last_us = first_us if synced_us is None else synced_us
+            if failing.vain or now_us - last_us > longest_us:
+                return None
+        return max(synced_us or 0, now_us - longest_us)
 
     def _heard_sync(self, polled: Polled) -> None:
         """A sync's failure is told once, and when it is over: all of the job waits for it."""
         why = polled.error or (f"exit {polled.exit}" if polled.exit else "")
-        before = self._unsynced.get(polled.job, "")
+        failing = self._unsynced.get(polled.job)
+        before = "" if failing is None else failing.why
         if why:
-            self._unsynced[polled.job] = why
+            ended_us = polled.began_us + int(polled.elapsed * _SECOND_US)
+            since_us = ended_us if failing is None else failing.since_us
+            self._unsynced[polled.job] = _Unsynced(why, since_us, polled.unbegun)
         else:
             self._synced_us[polled.job] = polled.began_us
             self._unsynced.pop(polled.job, None)

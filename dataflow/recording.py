@@ -103,16 +103,20 @@ def _asked_to_end() -> Iterator[_Asked]:
 
 
 class _Heard:
-    """What is told of the polls: each on a terminal, and anywhere those that could not be written."""
+    """What is told of the polls: each on a terminal; anywhere, once, those that could not begin or be written."""
 
     def __init__(self, shown: bool) -> None:
         self._shown = shown
+        self._unbegun: set[tuple[str, str]] = set()
         self._lost: Counter[tuple[str, str]] = Counter()
 
     def say(self, polls: list[Polled]) -> None:
         for polled in polls:
             if self._shown:
                 tell(_told(polled))
+            elif polled.unbegun and (polled.probe, polled.error) not in self._unbegun:
+                self._unbegun.add((polled.probe, polled.error))
+                tell(f"probe {polled.probe}: {polled.error}; that is recorded, and tried again")
             if polled.unwritten:
                 place = (polled.probe, polled.unwritten)
                 self._lost[place] += 1

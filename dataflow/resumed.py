@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from dataflow.appended import Appended
+from dataflow.appended import Appended, force
 from dataflow.sinks import Sink
 from state.report import encode
 
@@ -83,6 +83,10 @@ class ResumedLines:
         self._file.append(encode(record) + b"\n")
         self.said.add(record["job"], record["at"], record["id"])
 
+    def force(self) -> None:
+        """Has the disk keep what was appended. Raises OSError."""
+        self._file.force()
+
     def close(self) -> None:
         """Lets the file go. Raises OSError."""
         self._file.close()
@@ -106,11 +110,12 @@ class ResumedLines:
 class Told:
     """Gives records on, but those that were told, as a memory on disk says: for a terminal, a pipe or text, which
     can't be read back. It is written after the record, so a kill between the two lets that one record be told twice
-    (at least once), never none. Raises OSError where the memory can't be read.
+    (at least once), never none. file is where the sink writes. Raises OSError where the memory can't be read.
     """
 
-    def __init__(self, sink: Sink, memory: Path) -> None:
+    def __init__(self, sink: Sink, memory: Path, file: Appended | None = None) -> None:
         self._sink = sink
+        self._file = file
         self._memory = memory
         self._said = Said()
         self._added = COMPACTED
@@ -130,6 +135,13 @@ class Told:
         except OSError:
             # The record is told; on a full disk it is the memory that waits, and is written anew with the next one.
             self._added = COMPACTED
+
+    def force(self) -> None:
+        """Has the disk keep what was told, if it is a file, and then that it was. Raises OSError."""
+        if self._file is not None:
+            self._file.force()
+        with suppress(FileNotFoundError):
+            force(self._memory)
 
     def _remember(self, record: Record) -> None:
         if self._added >= COMPACTED:

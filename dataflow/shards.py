@@ -91,9 +91,9 @@ class _LiveShard(StatefulSourcePartition[Beat, dict[str, "Kept"]]):
         tell: Callable[[str], None],
     ) -> None:
         self._jobs = jobs
-        self._kept = {path: each for path, each in (kept or {}).items() if path in jobs}
-        for path, each in self._kept.items():
-            jobs[path].restore(each)
+        self._kept = {place: each for place, each in (kept or {}).items() if place in jobs}
+        for place, each in self._kept.items():
+            jobs[place].restore(each)
             clock.not_before(each.now_us)
         self._clock = clock
         self._outcome = outcome
@@ -107,10 +107,10 @@ class _LiveShard(StatefulSourcePartition[Beat, dict[str, "Kept"]]):
             raise StopIteration
         batch: list[Beat] = []
         self._round += 1
-        for number, (path, job) in enumerate(self._jobs.items()):
+        for number, (place, job) in enumerate(self._jobs.items()):
             rests = not job.brisk and (self._round + number) % IDLE_ROUNDS
-            if path not in self._broken and not self._outcome.halted and not rests:
-                batch += self._polled(path, job)
+            if place not in self._broken and not self._outcome.halted and not rests:
+                batch += self._polled(place, job)
         self._wait = AT_ONCE if batch else EACH
         return batch
 
@@ -118,22 +118,22 @@ class _LiveShard(StatefulSourcePartition[Beat, dict[str, "Kept"]]):
         return datetime.now(UTC) + self._wait
 
     def snapshot(self) -> dict[str, "Kept"]:
-        for path, job in self._jobs.items():
-            if path not in self._broken and (kept := job.snapshot()) is not None:
-                self._kept[path] = kept
+        for place, job in self._jobs.items():
+            if place not in self._broken and (kept := job.snapshot()) is not None:
+                self._kept[place] = kept
         return dict(self._kept)
 
     def close(self) -> None:
         for job in self._jobs.values():
             job.close()
 
-    def _polled(self, path: str, job: "LiveJob") -> list[Beat]:
+    def _polled(self, place: str, job: "LiveJob") -> list[Beat]:
         """One job's turn. An error of our own ends this job alone."""
         now_us = self._clock()
         try:
             return job.poll(now_us) if now_us else []
         except Exception as error:
-            self._broken.add(path)
+            self._broken.add(place)
             self._tell(f"{job.job}: internal error: {self._outcome.failed(job.job, error)}; it is not watched further")
             return []
         finally:
@@ -143,7 +143,7 @@ class _LiveShard(StatefulSourcePartition[Beat, dict[str, "Kept"]]):
 
 
 class LiveShards(FixedPartitionedSource[Beat, dict[str, "Kept"]]):
-    """The same for watched captures, by their paths; a capture's path says in which shard it is."""
+    """The same for watched captures, by the places where they lie; a place says in which shard a capture is."""
 
     def __init__(
         self, jobs: dict[str, "LiveJob"], clock: "AnyClock", outcome: Outcome, tell: Callable[[str], None]
@@ -157,7 +157,7 @@ class LiveShards(FixedPartitionedSource[Beat, dict[str, "Kept"]]):
         return list(PARTS)
 
     def build_part(self, step_id: str, for_part: str, resume_state: dict[str, "Kept"] | None) -> _LiveShard:
-        jobs = {path: job for path, job in self._jobs.items() if shard_of(path) == for_part}
+        jobs = {place: job for place, job in self._jobs.items() if shard_of(place) == for_part}
         return _LiveShard(jobs, resume_state, self._clock, self._outcome, self._tell)
 
 

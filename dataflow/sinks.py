@@ -1,10 +1,11 @@
 """Where records go: JSON lines or the text report, job by job in the order in which the captures were named."""
 
+from collections.abc import Callable
 from itertools import chain
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from bytewax.outputs import DynamicSink, StatelessSinkPartition
+from bytewax.outputs import DynamicSink, FixedPartitionedSink, StatefulSinkPartition, StatelessSinkPartition
 
 from dataflow.outcome import plain
 from state.report import encode, text_report
@@ -17,6 +18,14 @@ class Sink(Protocol):
 
     def write(self, record: Record) -> None:
         """Takes one record."""
+
+
+@runtime_checkable
+class Forces(Protocol):
+    """A sink whose records can be forced to the disk."""
+
+    def force(self) -> None:
+        """Has the disk keep what was written. Raises OSError."""
 
 
 class Debts(Protocol):
@@ -139,3 +148,34 @@ class Sinks(DynamicSink[Record]):
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> _Partition:
         return _Partition(self._sink)
+
+
+class _KeptPart(StatefulSinkPartition[Record, None]):
+    def __init__(self, sink: Sink, force: Callable[[], None]) -> None:
+        self._sink = sink
+        self._force = force
+
+    def write_batch(self, values: list[Record]) -> None:
+        for value in values:
+            self._sink.write(value)
+
+    def snapshot(self) -> None:
+        self._force()
+
+
+class KeptSinks(FixedPartitionedSink[Record, None]):
+    """A sink as the output of a flow that is recovered. The engine takes a snapshot of it after the records of each
+    epoch, and before it holds the epoch for done: force has the disk keep them then. One worker writes all."""
+
+    def __init__(self, sink: Sink, force: Callable[[], None]) -> None:
+        self._sink = sink
+        self._force = force
+
+    def list_parts(self) -> list[str]:
+        return ["records"]
+
+    def part_fn(self, item_key: str) -> int:
+        return 0
+
+    def build_part(self, step_id: str, for_part: str, resume_state: None) -> _KeptPart:
+        return _KeptPart(self._sink, self._force)

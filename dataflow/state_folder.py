@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
+from dataflow.appended import force_names
 from dataflow.recovery import begin, damage
 from dataflow.state_lock import StateError, locked, telling
 
@@ -58,6 +59,7 @@ class StateFolder:
         with self._guard, suppress(OSError):
             self._owing.add(sink)
             self._written.unlink(missing_ok=True)
+            force_names(self.folder)
 
     def paid(self, sink: str) -> None:
         """A sink has written all it had. Raises nothing."""

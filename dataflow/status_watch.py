@@ -21,6 +21,8 @@ from state.wording import clock
 LEAST = 0.2
 """Seconds between two looks; each opens the store."""
 _TICK = 0.05
+_BEHIND = 3
+"""Jobs that are told to be behind, each in a line of its own; a table needs the room."""
 Look = Callable[[], list[Row]]
 
 
@@ -61,7 +63,7 @@ def _live(looks: Iterator[list[Row] | OSError], every: float) -> None:
     """The table, drawn anew at each look. The last one stays on the terminal."""
     from rich.live import Live
 
-    from dataflow.job_table import STATUS_WATCHED, SteadyConsole, screenful
+    from dataflow.job_table import STATUS_WATCHED, SteadyConsole, behind_said, screenful
 
     console, compared, rows = SteadyConsole(), Looks(), list[Row]()
     with Live(console=console, auto_refresh=False) as live:
@@ -72,6 +74,9 @@ def _live(looks: Iterator[list[Row] | OSError], every: float) -> None:
                 foot = f"{found}\n{foot}"
             else:
                 rows = found
+            behind = behind_said(rows)
+            more = [f"and {len(behind) - _BEHIND} more behind"] if len(behind) > _BEHIND else []
+            foot = "\n".join([*behind[:_BEHIND], *more, foot])
             lines = compared.look(rows, now)
             live.update(screenful(lines, STATUS_WATCHED, now, console, foot), refresh=True)
 

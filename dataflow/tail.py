@@ -66,6 +66,10 @@ class Tail:
         """Whether it is still to be told what became of the file, or the file is open."""
         return self._attentive or self._odd_since_us is not None
 
+    def fails_still(self, trouble: Trouble, why: str) -> None:
+        """What was told of the file before this tail was made: it is not told again, but when it is over."""
+        self._told = (trouble, why)
+
     def poll(self, now_us: int) -> list[Piece]:
         """What is new. Reads one block at most, or one line where that is longer. now_us is any clock that runs on,
         in microseconds. Never raises OSError; waits for nothing but the disk."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dataflow.verdict_topic import VerdictTopic
 
 STDOUT = "standard output"
+_HEAD_BYTES = 65_536
 
 
 class Outputs:
@@ -30,6 +31,11 @@ class Outputs:
         self._patients = patients
         self.sink = Every(*patients, *shown)
         self.mended = mended
+
+    def force(self) -> None:
+        """Has the disk keep all that was written."""
+        for patient in self._patients:
+            patient.force()
 
     def retry(self) -> None:
         """Tries again to write what waits. Raises BrokenPipeError."""
@@ -73,11 +79,28 @@ def outputs_of(
             stdout.end_line()
             stream = Pages(stdout)
             plain: Sink = TextReports(stream) if layout == "text" else JsonLines(stream)
-            sinks.append((STDOUT, Told(plain, state.told / "stdout")))
+            sinks.append((STDOUT, Told(plain, state.told / "stdout", stdout)))
         if topic is not None:
             stack.callback(topic.close)
             sinks.append((topic.name, topic))
         yield Outputs([Patient(name, sink, tell, state) for name, sink in sinks], shown, mended)
+
+
+def mixed(out: Path, layout: str | None) -> str:
+    """Why records of this layout can't go on in a file that holds the other one; "" where they can. A file that is not
+    there, or can't be read, holds nothing here."""
+    if not out.is_file():
+        return ""
+    try:
+        with out.open("rb") as file:
+            head = file.read(_HEAD_BYTES).lstrip(b"\0 \t\r\n")
+    except OSError:
+        return ""
+    if not head or (layout == "text") != head.startswith(b"{"):
+        return ""
+    if layout == "text":
+        return f"{out}: holds JSON lines, and is not gone on with as text; name another file, or --format jsonl"
+    return f"{out}: holds text, and is not gone on with in JSON lines; name another file, or --format text"
 
 
 def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str] | None, stack: ExitStack) -> Sink:
@@ -86,7 +109,7 @@ def _file(state: StateFolder, out: Path, layout: str | None, jobs: Iterable[str]
         file = Appended(out)
         stack.callback(file.close)
         file.end_line()
-        return Told(TextReports(Pages(file)), state.told / "out")
+        return Told(TextReports(Pages(file)), state.told / "out", file)
     lines = ResumedLines(out, jobs)
     stack.callback(lines.close)
     for note in lines.notes:

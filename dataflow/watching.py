@@ -19,7 +19,7 @@ from dataflow.homes import JOB_FILE
 from dataflow.job_rows import JobLag
 from dataflow.lag import Watched
 from dataflow.live_clock import AnyClock
-from dataflow.live_job import LiveJob
+from dataflow.live_job import LiveJob, place_of
 from dataflow.outcome import Outcome, SettingsError
 from dataflow.probes import ProbePool
 from dataflow.probing import Probing
@@ -27,7 +27,7 @@ from dataflow.settings import load_job
 from dataflow.shards import SHARDS, LiveShards, ShippedShard
 from dataflow.share import WHOLE, Share
 from dataflow.state_folder import StateError, StateFolder, held
-from dataflow.watch_outputs import Outputs, outputs_of
+from dataflow.watch_outputs import Outputs, mixed, outputs_of
 from state.track import TRACKS
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Watch:
             return ShippedShard(lambda kept: self._shipped(kept, outcome), outcome, lambda: bool(self.lost))
         names: dict[str, str] = {}
         places = (asked.job_toml, self.state.journal, asked.lateness_us, self.probing, asked.clock, names)
-        jobs = {path: LiveJob(path, *places) for path in asked.captures}
+        jobs = {place_of(path): LiveJob(path, *places) for path in asked.captures}
         self.jobs = jobs
         return LiveShards(jobs, asked.clock, outcome, tell)
 
@@ -108,9 +108,11 @@ def watch(asked: Asked) -> NoReturn:
     outcome = Outcome()
     try:
         with halting(outcome, lives=True):
+            names = _names(asked) if asked.brokers is None else None
+            if asked.out is not None and (why := mixed(asked.out, asked.layout)):
+                unusable(why)
             if asked.brokers is not None:
                 _knock(asked.brokers)
-            names = _names(asked) if asked.brokers is None else None
             with held(asked.store, _fingerprint(asked)) as state:
                 _run(asked, names, state, outcome)
     except StateError as error:
@@ -144,6 +146,7 @@ def _run(asked: Asked, names: set[str] | None, state: StateFolder, outcome: Outc
                     workers=asked.workers,
                     heartbeat_us=asked.heartbeat_us,
                     again=lambda: watched.lost,
+                    force=outputs.force,
                 )
     finally:
         watched.probing.stop(PROBES_WITHIN)

@@ -1,7 +1,7 @@
 """The durable book of what was said of each job: its newest verdict and gates, and every verdict before (RocksDB).
 
 Keys are deterministic, so that a record that is written twice stands once. One process writes; any number read beside
-it, each as a secondary that leaves no trace in the store.
+it, each as a secondary that writes nothing into the store.
 """
 
 import errno
@@ -29,6 +29,10 @@ _FILE = re.compile(
 )
 _WORDS = ("CURRENT", "MANIFEST-")
 """Files of which one stands in every store."""
+_OWN = ("LOCK", "LOG", "rocksdict-config")
+"""Files that whoever opens a store writes for itself."""
+_LOOKS = 5
+"""At a store whose files change while they are looked at."""
 
 
 class StoreError(OSError):
@@ -67,6 +71,13 @@ class Store:
             entries.append((_key(_NEWEST, job), value))
         self._put(entries)
         self._newest[job] = max(record["at"], newest)
+
+    def force(self) -> None:
+        """Has the disk keep what was written, also through a crash of the machine. Raises StoreError."""
+        try:
+            self._book.flush_wal(True)
+        except Exception as error:
+            raise _told(self._folder, error) from error
 
     def close(self) -> None:
         """Ends the writing; what was written is on the disk."""
@@ -137,27 +148,76 @@ class Book:
         try:
             found.status()
         except Exception as error:
-            raise _told(self._folder, error) from error
+            raise _told(self._folder, error, self._book.path()) from error
 
 
 @contextmanager
 def reading(folder: Path) -> Iterator[Book]:
-    """The book of a folder, as it stands now, also while it is written. Raises StoreError."""
-    if not folder.is_dir() or not any(entry.name.startswith(_WORDS) for entry in folder.iterdir()):
-        raise StoreError(folder, f"holds no store; `wedgewatch watch --store {folder} CAPTURE` begins one, or `replay`")
-    aside = tempfile.mkdtemp(prefix="wedgewatch-")
-    try:
-        try:
-            book = Rdict(str(folder), store_options(), access_type=AccessType.secondary(aside))
-            book.try_catch_up_with_primary()
-        except Exception as error:
-            raise _told(folder, error) from error
+    """The book of a folder, as it stands now, also while it is written. Nothing is written into the folder, so that it
+    may be another user's, or read-only. Raises StoreError."""
+    with _aside(folder) as aside:
+        book = _beside(folder, aside)
         try:
             yield Book(folder, book)
         finally:
             book.close()
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[Path]:
+    """A temporary folder for what reading a store writes. Raises StoreError, also where there is no store."""
+    try:
+        if not folder.is_dir() or not any(entry.name.startswith(_WORDS) for entry in folder.iterdir()):
+            begins = f"`wedgewatch watch --store {folder} CAPTURE` begins one, or `replay`"
+            raise StoreError(folder, f"holds no store; {begins}")
+        aside = Path(tempfile.mkdtemp(prefix="wedgewatch-"))
+    except StoreError:
+        raise
+    except OSError as error:
+        raise _told(folder, error) from error
+    try:
+        yield aside
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _beside(folder: Path, aside: Path, looks: int = _LOOKS) -> Rdict:
+    """The store opened as a secondary in a folder of links to its files: rocksdict writes into the folder that it
+    opens. A file that came meanwhile has no link, and RocksDB passes over one that it lacks, to an older state: then
+    all is opened once more. Raises StoreError."""
+    place, own = aside / f"look-{looks}", aside / f"own-{looks}"
+    linked = _linked(folder, place)
+    try:
+        book = Rdict(str(place), store_options(), access_type=AccessType.secondary(str(own)))
+        book.try_catch_up_with_primary()
+    except Exception as error:
+        if looks > 1 and linked != _names(folder):
+            return _beside(folder, aside, looks - 1)
+        raise _told(folder, error, place) from error
+    if looks > 1 and linked != _names(folder):
+        book.close()
+        return _beside(folder, aside, looks - 1)
+    return book
+
+
+def _linked(folder: Path, place: Path) -> set[str]:
+    """Makes a folder of links to a store's files; gives their names. Raises StoreError."""
+    names = _names(folder)
+    try:
+        place.mkdir()
+        for name in names:
+            (place / name).symlink_to(folder.absolute() / name)
+    except OSError as error:
+        raise _told(folder, error) from error
+    return names
+
+
+def _names(folder: Path) -> set[str]:
+    """The names of a store's files, but of those that whoever opens it writes for itself. Raises StoreError."""
+    try:
+        return {path.name for path in store_files(folder) if not path.name.startswith(_OWN)}
+    except OSError as error:
+        raise _told(folder, error) from error
 
 
 def store_files(folder: Path) -> list[Path]:
@@ -181,7 +241,7 @@ def _got(folder: Path, book: Rdict, key: bytes) -> Record | None:
     try:
         value = book.get(key)
     except Exception as error:
-        raise _told(folder, error) from error
+        raise _told(folder, error, book.path()) from error
     return None if value is None else orjson.loads(value)
 
 
@@ -189,11 +249,13 @@ def _key(kind: bytes, *words: str) -> bytes:
     return b"\0".join((kind, *(word.encode("utf-8", "surrogatepass") for word in words)))
 
 
-def _told(folder: Path, error: Exception) -> StoreError:
-    """The store's error in words, with what to do."""
+def _told(folder: Path, error: Exception, place: object = None) -> StoreError:
+    """The store's error in words, with what to do. place is where it was opened, if that is not its folder."""
     said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    said = said if place is None else said.replace(str(place), str(folder))
     if isinstance(error, OSError):
-        return StoreError(folder, f"cannot be used as a store: {error.strerror or said}")
+        elsewhere = f": {error.filename}" if error.filename not in (None, str(folder)) else ""
+        return StoreError(folder, f"cannot be used as a store: {error.strerror or said}{elsewhere}")
     if "Corruption" in said:
         why = f"the store is damaged ({said}); move it away and replay: the logs are the truth"
         return StoreError(folder, why, damaged=True)

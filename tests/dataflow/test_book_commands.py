@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from state.store import Store
+from tests.dataflow.disks import remount, small_disk
+from tests.dataflow.said_records import gate
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = ROOT / "tests" / "captures"
@@ -110,12 +112,82 @@ def test_no_store_is_begun_in_a_capture(tmp_path: Path, below: str) -> None:
     assert [entry.name for entry in capture.iterdir()] == ["finelog.log"]
 
 
+def test_a_store_on_a_read_only_disk_is_answered_from(store: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4_096) as disk:
+        shutil.copytree(store, disk / "s")
+        remount(disk, "ro")
+        shown = wedgewatch("status", "--store", disk / "s")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert shown.stdout == wedgewatch("status", "--store", store).stdout
+        job = json.loads(shown.stdout.splitlines()[0])["job"]
+        for words in (("report", job), ("explain", job, "C")):
+            done = wedgewatch(*words, "--store", disk / "s")
+            assert (done.returncode, done.stderr, json.loads(done.stdout)["job"]) == (0, "", job)
+
+
 def test_a_job_of_the_store_is_explained_from_the_capture_where_it_was_judged(store: Path) -> None:
     rows = [json.loads(line) for line in wedgewatch("status", "--store", store).stdout.splitlines()]
     row = next(row for row in rows if row["verdict"] == "KILL")
     done = wedgewatch("explain", row["job"], "C", "--store", store)
     said = json.loads(done.stdout)
     assert (done.returncode, said["job"], said["condition"]) == (0, row["job"], "CONTAINER_FAULT")
+
+
+def watched(store: Path, job: str, captured: Path | str, **more: object) -> None:
+    """What a watch leaves that has said no verdict yet."""
+    (store / "watch").mkdir(parents=True)
+    Store(store).close()
+    health = {"now": "2026-05-04T08:00:00.000Z", "pid": 1, "jobs": {job: {"captured": str(captured), **more}}}
+    (store / "watch" / "health.json").write_text(json.dumps(health))
+
+
+def test_a_watched_job_without_a_verdict_is_explained_from_its_capture(tmp_path: Path) -> None:
+    watched(tmp_path / "s", "/any/name", CAPTURES / "bring_up")
+    done = wedgewatch("explain", "/any/name", "--store", tmp_path / "s")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == wedgewatch("explain", CAPTURES / "bring_up").stdout
+
+
+def test_the_report_of_a_watched_job_without_a_verdict_says_what_tells_more(tmp_path: Path) -> None:
+    watched(tmp_path / "s", "/any/name", CAPTURES / "bring_up")
+    done = wedgewatch("report", "/any/name", "--store", tmp_path / "s")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "is watched, and has no verdict yet" in done.stderr
+    assert "`wedgewatch explain` tells what lacks" in done.stderr
+
+
+def test_what_keeps_a_job_from_its_first_verdict_stands_in_status(tmp_path: Path) -> None:
+    watched(tmp_path / "s", "/kim/rl", tmp_path, lag=400.0, sync={"good": None, "fails": "exit 1"})
+    shown = wedgewatch("status", "--store", tmp_path / "s", "--format", "text").stdout
+    assert "/kim/rl: is judged 6 min behind the clock; its sync fails (exit 1), none was good yet" in shown
+
+
+@pytest.mark.parametrize(
+    ("exists", "says"),
+    [(True, "and nothing of it has come yet"), (False, "which is not there; nothing of it has come")],
+)
+def test_a_watched_job_of_which_nothing_has_come_is_told_so_in_a_line(tmp_path: Path, exists: bool, says: str) -> None:
+    if exists:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "job.toml").write_text('[job]\nid = "/kim/rl"\n')
+    watched(tmp_path / "s", "/kim/rl", tmp_path / "run", waits="for its first line, or its name")
+    done = wedgewatch("explain", "/kim/rl", "--store", tmp_path / "s")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"wedgewatch: /kim/rl: is watched in {tmp_path}/run, {says}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_gates_that_were_said_without_a_verdict_are_told(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    store.write({**gate("/kim/rl", 10, "B", "FED"), "status": "PASS"})
+    store.close()
+    done = wedgewatch("explain", "/kim/rl", "--store", tmp_path / "s")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "wedgewatch: /kim/rl: no verdict was said of it yet, only B PASS FED; "
+        "name its capture to have that explained\n",
+    )
 
 
 def test_a_job_whose_capture_is_gone_is_told_so(tmp_path: Path) -> None:

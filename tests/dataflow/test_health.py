@@ -7,6 +7,7 @@ import pytest
 
 from dataflow.health import Health, lag_of
 from dataflow.job_rows import JobLag
+from dataflow.lag import Synced
 from state.judge import Judge
 from state.track import TRACKS, Track, Views
 from tests.dataflow.live_feeds import JOB, SECOND_US, START_US, Watched, bars
@@ -63,11 +64,27 @@ def test_it_tells_how_far_each_job_is_judged(tmp_path: Path, job: Job) -> None:
             "sources": 1,
             "unreadable": {},
             "blind": False,
+            "sync": None,
         },
         f"{tmp_path}/none": {"captured": f"{tmp_path}/none", "waits": "for its first line, or its name"},
     }
     assert [path.name for path in tmp_path.glob("health*")] == ["health.json"]
     assert lag_of(job.job, job.now_us) == JobLag(JOB, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("fares", "says"),
+    [
+        (Synced(None, "exit 1"), {"good": None, "fails": "exit 1"}),
+        (Synced(START_US, ""), {"good": "2026-05-04T08:00:00.000Z", "fails": ""}),
+    ],
+)
+def test_it_tells_how_the_sync_of_a_job_fares(tmp_path: Path, job: Job, fares: Synced, says: dict[str, object]) -> None:
+    job.probing.fares = fares
+    job.poll(10)
+    Health(tmp_path, 4711).write([job.job], job.now_us)
+    (of_job,) = dict(said(tmp_path)["jobs"]).values()  # type: ignore[call-overload]
+    assert of_job["sync"] == says
 
 
 def test_a_watcher_that_sees_nothing_leaves_the_file_as_it_is(tmp_path: Path, job: Job) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from dataflow.job_rows import JobLag, Line, Looks, row_of, unjudged_row, within
-from dataflow.job_table import STATUS_WATCHED, WATCHED, screenful, unread_said
+from dataflow.job_table import STATUS_WATCHED, WATCHED, behind_said, screenful, unread_said
 from tests.dataflow.job_lines import NOON, gate, verdict
 
 
@@ -161,3 +161,31 @@ def test_narrow_terminal_is_told_only_the_gates_that_do_not_pass() -> None:
 
 def test_name_of_a_job_brings_no_control_sequence_onto_the_terminal() -> None:
     shown([Line(row_of(verdict("/kim/\x1b[31mrl"), {}))])
+
+
+GOOD = {"good": "2026-07-20T11:50:00.000Z", "fails": ""}
+
+
+@pytest.mark.parametrize(
+    ("lag", "sync", "says"),
+    [
+        (None, None, []),
+        (30.0, None, []),
+        (65.0, GOOD, ["is judged 65 s behind the clock"]),
+        (
+            5.0,
+            {**GOOD, "fails": "exit 1"},
+            ["its sync fails (exit 1), the last good one began at 2026-07-20T11:50:00.000Z"],
+        ),
+        (
+            400.0,
+            {"good": None, "fails": "exit 1"},
+            ["is judged 6 min behind the clock; its sync fails (exit 1), none was good yet"],
+        ),
+    ],
+)
+def test_what_a_watch_is_behind_with_is_told(
+    lag: float | None, sync: dict[str, object] | None, says: list[str]
+) -> None:
+    rows = [{**row_of(verdict(), {}), "lag": lag, "sync": sync}, row_of(verdict("/kim/two"), {})]
+    assert behind_said(rows) == [f"/kim/rl: {each}" for each in says]

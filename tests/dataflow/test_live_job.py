@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.live_job import LiveJob
+from dataflow.lag import Synced
+from dataflow.live_job import LiveJob, place_of
 from dataflow.naming import NAMED_BY_PATH_US, SETTINGS_US
 from dataflow.probing import Probing
 from dataflow.settings import Settings
@@ -19,6 +20,7 @@ class Asked(Probing):
 
     def __init__(self) -> None:
         self.folders: list[Path] = []
+        self.fares: Synced | None = None
 
     def ask(self, job: str, folder: Path, settings: Settings) -> None:
         if settings.probes or settings.sync:
@@ -26,6 +28,9 @@ class Asked(Probing):
 
     def holds(self, job: str, now_us: int) -> int | None:
         return None
+
+    def synced(self, job: str) -> Synced | None:
+        return self.fares
 
 
 @dataclass
@@ -208,3 +213,27 @@ def test_a_snapshot_that_cannot_be_used_is_told_and_all_is_read_anew(job: Job) -
     assert len(said(beats, "BufferProgress")) == 20
     assert len(job.notes) == 1
     assert "what was kept of it can't be used" in job.notes[0]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_capture_lies_in_one_place_however_it_is_spelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "linked").symlink_to("runs")
+    if exists:
+        (tmp_path / "runs" / "rl").mkdir()
+    monkeypatch.chdir(tmp_path / "runs")
+    here = str(tmp_path.resolve() / "runs" / "rl")
+    spelled = ["rl", "./rl", "rl/", "../runs/rl//", "../linked/rl", f"{tmp_path}/linked/rl", here]
+    assert {place_of(path) for path in spelled} == {here}
+
+
+def test_a_link_to_a_log_is_a_capture_of_its_own_and_one_to_a_folder_is_not(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "current").symlink_to("run")
+    (tmp_path / "run" / "today.log").symlink_to("finelog.log")
+    (tmp_path / "run" / "finelog.log").touch()
+    run = f"{tmp_path.resolve()}/run"
+    assert place_of(f"{tmp_path}/current") == place_of(f"{tmp_path}/current/") == run
+    assert place_of(f"{tmp_path}/current/today.log") == f"{run}/today.log"

@@ -11,7 +11,7 @@ from dataflow.live_source import LiveSource
 from dataflow.reads import Compression
 from extractors.extract import NO_SKEW
 from extractors.record import Beat, Observation, SourceKind
-from tests.dataflow.live_feeds import SECOND_US, START_US, Player, Watched, bars
+from tests.dataflow.live_feeds import SECOND_US, START_US, Player, Watched, bars, places, said
 from tests.live.recorded import recorded
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures"
@@ -108,3 +108,62 @@ def test_a_source_that_is_restored_between_any_two_bytes_says_what_one_that_ran_
 def content_of(name: str) -> bytes:
     """The longest log of a capture."""
     return max((file.data for file in recorded(CAPTURES / name).files if file.relative.endswith(".log")), key=len)
+
+
+def test_a_trouble_that_is_over_is_over_after_a_restart_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: LiveSource, piece: object) -> None:
+        raise RuntimeError("no such piece")
+
+    watched = Watched(tmp_path)
+    (tmp_path / "finelog.log").write_bytes(bars(0, 30))
+    watched.poll(times=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(LiveSource, "_said", broken)
+        (tmp_path / "finelog.log").write_bytes(bars(0, 32))
+        watched.poll(times=2)
+    assert "no such piece" in watched.feed.lag.unreadable["finelog.log"]
+    watched.restart()
+    (tmp_path / "finelog.log").write_bytes(bars(0, 34))
+    watched.poll(times=2)
+    assert watched.feed.lag.unreadable == {}
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_file_that_could_not_be_read_is_told_again_only_when_it_can_be(tmp_path: Path, mended: bool) -> None:
+    log = tmp_path / "finelog.log"
+    log.write_bytes(bars(0, 30))
+    watched = Watched(tmp_path)
+    watched.poll(times=40)
+    log.rename(tmp_path / ".aside")
+    log.mkdir()
+    watched.poll(times=3)
+    assert watched.feed.lag.unreadable == {"finelog.log": "neither a file nor a link to one"}
+    watched.beats.clear()
+    if mended:
+        log.rmdir()
+        (tmp_path / ".aside").rename(log)
+    watched.restart()
+    watched.poll(times=20)
+    troubles = [type(each.signal).__name__ for each in said(watched.beats) if each.pattern.startswith("source_")]
+    assert (watched.feed.lag.unreadable == {}, troubles) == (
+        mended,
+        ["SourceFailed", "SourceResumed"] if mended else ["SourceFailed"],
+    )
+
+
+def test_a_bare_log_that_went_is_not_looked_for_where_another_watch_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one" / "finelog.log").write_bytes(bars(0, 30))
+    (tmp_path / "two" / "finelog.log").write_bytes(bars(0, 60))
+    monkeypatch.chdir(tmp_path / "one")
+    watched = Watched(Path("finelog.log"))
+    watched.poll(times=40)
+    monkeypatch.chdir(tmp_path / "two")
+    (tmp_path / "one" / "finelog.log").unlink()
+    watched.path = tmp_path / "one" / "finelog.log"
+    watched.restart()
+    watched.poll(times=40)
+    assert len(places(watched.beats)) == 30

@@ -198,6 +198,15 @@ def test_polls_that_cannot_be_written_later_are_told_and_counted(tmp_path: Path)
     )
 
 
+def test_command_that_is_not_there_is_told_once_for_all_its_targets(tmp_path: Path) -> None:
+    missing = probe("gpu", "x", every="0.1s").replace('"sh"', '"no-such-smi"') + '\ntargets = ["pod-0", "pod-1"]'
+    folder = capture(tmp_path / "run", missing.replace('"x"', '"{target}"'), probe("state", "exit 7"))
+    done = CliRunner().invoke(main, ["record", str(folder), "--for", "2s"])
+    assert done.exit_code == 0
+    assert done.stderr == "wedgewatch: probe gpu: not found: no-such-smi; that is recorded, and tried again\n"
+    assert lines(folder, "gpu") > 2
+
+
 def test_probes_of_another_job_toml_are_recorded_into_the_capture(tmp_path: Path) -> None:
     other = capture(tmp_path / "other", probe("procs", "pwd"))
     (tmp_path / "run").mkdir()

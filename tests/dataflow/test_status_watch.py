@@ -1,6 +1,7 @@
 """`status --watch` as a process: a live table on a terminal, a line a change in a pipe."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -48,6 +49,22 @@ def test_table_marks_what_changes_and_ends_at_a_signal_with_exit_0(tmp_path: Pat
         assert "ago: NO-KILL → KILL, A ALIVE → WEDGED" in lines[2]
         assert "every 0.2 s; Ctrl-C ends" in lines[3]
         assert terminal.is_as_before()
+
+
+def test_what_a_watch_is_behind_with_stands_beneath_the_table_while_it_runs(tmp_path: Path) -> None:
+    names = [f"/kim/{number}" for number in range(5)]
+    store = kept(tmp_path / "s", *(verdict(name) for name in names))
+    (store / "watch").mkdir()
+    health = store / "watch" / "health.json"
+    health.write_text(json.dumps({"jobs": {name: {"lag": 400.0, "sync": None} for name in names}}))
+    with Terminal("status", "--watch", "--store", store, columns=140) as terminal:
+        terminal.wait_for_text("/kim/2: is judged 6 min behind the clock")
+        assert not any("/kim/3: is judged" in line for line in terminal.screen)
+        assert any("and 2 more behind" in line for line in terminal.screen)
+        terminal.signalled()
+    os.utime(health, (0, 0))
+    rows = [json.loads(line) for line in wedgewatch("status", "--store", store).stdout.splitlines()]
+    assert [(row["lag"], row["sync"]) for row in rows] == [(None, None)] * 5
 
 
 def test_ctrl_c_typed_on_the_terminal_ends_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from tests.dataflow.live_feeds import SECOND_US, START_US, Player, bars
@@ -124,6 +125,46 @@ def damaged(watch: Drill) -> Callable[[Callable[[Drill], None], int], Replayed]:
         return replayed(watch.captures[0], watch.folder)
 
     return run
+
+
+def respelled(run: Path) -> list[str]:
+    """Other words for a capture's path."""
+    (run.parent / "link").symlink_to(run)
+    return [os.path.relpath(run, ROOT), f"{run}/", f"{run}/../run", f"{run.parent}/link"]
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_capture_that_is_spelled_otherwise_is_gone_on_with_and_not_read_anew(watch: Drill, which: int) -> None:
+    watch.logs(60)
+    watch.ran_to(START_US + 50 * SECOND_US)
+    watch.stop()
+    (watch.captures[0] / "finelog.log").unlink()
+    spelled = respelled(watch.captures[0])[which]
+    watch.captures = [spelled]  # type: ignore[list-item]
+    watch.ran_to(START_US + 90 * SECOND_US)
+    assert watch.health()["jobs"]["/kim/rl"]["captured"] == spelled
+    watch.stop()
+
+
+@pytest.mark.parametrize("which", [0, 3])
+def test_another_spelling_is_told_from_then_on_and_changes_nothing_else(
+    watch: Drill, damaged: Callable[[Callable[[Drill], None], int], Replayed], which: int
+) -> None:
+    run, before = str(watch.captures[0]), list[bytes]()
+    spelled = respelled(watch.captures[0])[which]
+
+    def respell(watch: Drill) -> None:
+        before.extend(watch.lines())
+        watch.captures = [Path(spelled)]
+
+    expected = damaged(respell, signal.SIGTERM)
+    records = [orjson.loads(line) for line in expected.of(watch.lines())]
+    told = [record.pop("captured", "") for record in records]
+    assert set(told[: len(before)]) == {run, ""}
+    assert set(told[len(before) :]) == {spelled, ""}
+    assert records == [
+        {key: value for key, value in orjson.loads(line).items() if key != "captured"} for line in expected.lines
+    ]
 
 
 def recovery(watch: Drill) -> list[Path]:

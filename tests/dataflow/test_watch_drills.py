@@ -12,6 +12,7 @@ import pytest
 from tests.dataflow.disks import fill, remount, small_disk
 from tests.dataflow.live_feeds import SECOND_US, START_US, Player, bar, bars
 from tests.dataflow.terminals import Terminal
+from tests.dataflow.test_book_commands import wedgewatch
 from tests.dataflow.watch_drills import Drill, drill
 from tests.live.harness import ROOT, differing, replayed
 from tests.live.recorded import recorded
@@ -130,6 +131,23 @@ def test_logs_that_a_sync_pulls_begin_a_job_and_are_read_once(tmp_path: Path, wa
     newest = [orjson.loads(line) for line in watch.lines() if b'"kind":"verdict"' in line][-1]
     assert newest["coverage"]["finelog.log"]["lines"] == 120
     assert newest["job"] == "run"
+
+
+def test_a_sync_that_fails_for_long_holds_nothing_up_and_shows_in_status(watch: Drill) -> None:
+    pull = f'[sync]\ncommand = {command("raise SystemExit(1)")}\nevery = "1s"\ntimeout = "10m"\n'
+    watch.logs(60, pull + probe("state", f"print({orjson.dumps(STATE).decode()!r})", every="1h"))
+    watch.at(START_US + 60 * SECOND_US).start()
+    watch.wait(lambda: "exit 1" in str(watch.health()) and bool(polls(watch, "state")), 20)
+    end_us = START_US + 900 * SECOND_US
+    watch.at(end_us)
+    watch.wait_released(end_us - 5 * SECOND_US)
+    watch.wait(lambda: any(b'"kind":"verdict"' in line for line in watch.lines()), 20)
+    assert watch.health()["jobs"]["/kim/rl"]["sync"] == {"good": None, "fails": "exit 1"}
+    status = ("status", "--store", watch.store)
+    (row,) = [orjson.loads(line) for line in wedgewatch(*status).stdout.splitlines()]
+    assert (row["lag"], row["sync"]["fails"]) == (5.0, "exit 1")
+    assert "/kim/rl: its sync fails (exit 1), none was good yet" in wedgewatch(*status, "--format", "text").stdout
+    watch.stop()
 
 
 @pytest.mark.parametrize("how", ["ctrl-c", "SIGTERM"])

@@ -49,3 +49,35 @@ def test_a_watch_of_nothing_is_told_what_it_may_watch(monkeypatch: pytest.Monkey
 )
 def test_options_that_do_not_go_together_are_refused(words: tuple[str, ...], why: str) -> None:
     assert why in refused("--store", NOWHERE, *words).output
+
+
+RECORD = b'{"schema":"wedgewatch/1","kind":"gate","job":"/kim/rl"}\n'
+TEXT = b"2026-05-04T08:00:00.000Z  /kim/rl  gate A  PASS ALIVE: it goes on\n"
+
+
+@pytest.mark.parametrize(
+    ("held", "layout", "why"),
+    [
+        (RECORD, "text", "holds JSON lines, and is not gone on with as text"),
+        (RECORD[:5], "text", "holds JSON lines, and is not gone on with as text"),
+        (b"\0\0\n" + TEXT, "jsonl", "holds text, and is not gone on with in JSON lines"),
+        (TEXT, None, "holds text, and is not gone on with in JSON lines"),
+    ],
+)
+@pytest.mark.parametrize("brokers", [False, True])
+def test_text_and_json_lines_are_not_mixed_in_one_file(
+    tmp_path: Path, held: bytes, layout: str | None, why: str, brokers: bool
+) -> None:
+    out, store = tmp_path / "out", tmp_path / "store"
+    out.write_bytes(held)
+    words = ("--brokers", "127.0.0.1:1") if brokers else (tmp_path / "run",)
+    done = refused("--store", store, "--out", out, *(("--format", layout) if layout else ()), *words)
+    assert (done.stderr.count("\n"), f"{out}: {why}" in done.stderr, done.stdout) == (1, True, "")
+    assert (out.read_bytes(), store.exists()) == (held, False)
+
+
+@pytest.mark.parametrize(("held", "layout"), [(RECORD, "jsonl"), (TEXT, "text"), (b"", "text"), (b"\n\0", "jsonl")])
+def test_a_file_of_the_same_layout_is_gone_on_with(tmp_path: Path, held: bytes, layout: str) -> None:
+    (tmp_path / "out").write_bytes(held)
+    done = refused("--store", NOWHERE, "--out", tmp_path / "out", "--format", layout, tmp_path / "run")
+    assert NOWHERE in done.stderr

@@ -1,11 +1,15 @@
 """The store: one record stands once, the newest verdict wins by its own time, readers come beside the writer."""
 
+import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import state.store
 from state.store import Store, StoreError, reading
 
 
@@ -136,3 +140,88 @@ def test_a_damaged_block_is_told_as_damage_by_writer_and_reader(tmp_path: Path) 
     with reading(tmp_path / "s") as book, pytest.raises(StoreError, match="the store is damaged"):
         book.newest("/a")
     store.close()
+
+
+READER = """
+import os, sys
+from pathlib import Path
+from state.store import StoreError, reading
+def read(folder):
+    try:
+        with reading(Path(folder)) as book:
+            return [record["job"] for record in book.jobs()]
+    except StoreError as error:
+        return str(error)
+read(sys.argv[1])
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+print(read(sys.argv[2]))
+"""
+"""What somebody without rights reads. What is imported on the way is, before they are given up."""
+
+
+@pytest.fixture
+def of_another() -> Iterator[Path]:
+    """A store into whose folder nobody but root may write."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        place = written(Path(folder) / "s", verdict("/a", "T1"))
+        for path in place.iterdir():
+            path.chmod(0o444)
+        place.chmod(0o555)
+        yield place
+        place.chmod(0o755)
+
+
+def as_nobody(tmp_path: Path, folder: Path) -> str:
+    own = written(tmp_path / "own", verdict("/own", "T1"))
+    done = subprocess.run(
+        [sys.executable, "-c", READER, str(own), str(folder)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_a_store_of_another_user_is_read_and_left_as_it_is(tmp_path: Path, of_another: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in [of_another, *of_another.iterdir()]}
+    assert as_nobody(tmp_path, of_another) == "['/a']"
+    with reading(of_another) as book:
+        assert len(book.jobs()) == 1
+    assert {path: path.stat().st_mtime_ns for path in [of_another, *of_another.iterdir()]} == before
+
+
+def test_a_store_that_may_not_be_read_is_told_by_its_own_place(tmp_path: Path, of_another: Path) -> None:
+    (of_another / "CURRENT").chmod(0o000)
+    said = as_nobody(tmp_path, of_another)
+    assert said.startswith(f"{of_another}: the store cannot be used: ")
+    assert f"{of_another}/CURRENT: Permission denied" in said
+    of_another.chmod(0o000)
+    assert as_nobody(tmp_path, of_another) == f"{of_another}: cannot be used as a store: Permission denied"
+
+
+def test_a_store_whose_files_change_while_it_is_opened_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, linked, looks = Store(tmp_path / "s"), state.store._linked, list[str]()
+    store.write(verdict("/a", "T1"))
+
+    def changing(folder: Path, place: Path) -> set[str]:
+        names = linked(folder, place)
+        if not looks:
+            store.write(verdict("/b", "T1"))
+            store._book.flush()
+        looks.append(place.name)
+        return names
+
+    monkeypatch.setattr(state.store, "_linked", changing)
+    with reading(tmp_path / "s") as book:
+        assert [record["job"] for record in book.jobs()] == ["/a", "/b"]
+    assert looks == ["look-5", "look-4"]
+    store.close()
+
+
+def test_without_a_temporary_folder_it_is_told_what_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "s", verdict("/a", "T1"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(StoreError, match=r"No such file or directory: .*none/wedgewatch-"), reading(tmp_path / "s"):
+        pass
