@@ -38,18 +38,17 @@ class Scanner:
 
     def hits(self, block: bytes) -> list[Hit]:
         """Each hint that stands in the block, by offset."""
-        found: list[Hit] = []
+        hits: list[Hit] = []
+        meant, add, holds = self._meant, hits.append, block.startswith
 
         def note(literal: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            found.append((end, literal))
+            for hint, rest, more in meant[literal]:
+                if not more:
+                    add((end, hint))
+                elif holds(rest, end):
+                    add((end + more, hint))
 
         self._database.scan(block, match_event_handler=note)
-        hits = [
-            (end + len(rest), hint)
-            for end, literal in found
-            for hint, rest in self._meant[literal]
-            if block.startswith(rest, end)
-        ]
         hits.sort()
         self._learn(block)
         return hits
@@ -57,9 +56,9 @@ class Scanner:
     def _compile(self, literals: list[bytes]) -> None:
         """One literal for each hint, which begins with it."""
         self._literals = literals
-        meant: dict[bytes, list[tuple[int, bytes]]] = {}
+        meant: dict[bytes, list[tuple[int, bytes, int]]] = {}
         for number, (hint, literal) in enumerate(zip(self._hints, literals, strict=True)):
-            meant.setdefault(literal, []).append((number, hint[len(literal) :]))
+            meant.setdefault(literal, []).append((number, hint[len(literal) :], len(hint) - len(literal)))
         self._meant = list(meant.values())
         padding = (b"\x01\x02wedgewatch-padding-%03d" % n for n in range(max(0, LEAST_LITERALS - len(meant))))
         every = [*meant, _SHORT, *padding]

@@ -43,8 +43,9 @@ class Lines:
 
     def number_at(self, start: int) -> int:
         """The number of the line that begins at a place in the block, no earlier than the one asked before."""
-        self._number += newlines(self.data, self._counted, start)
-        self._counted = start
+        begin, self._counted = self._counted, start
+        near = start - begin < _LONG
+        self._number += self.data.count(b"\n", begin, start) if near else newlines(self.data, begin, start)
         return self._number
 
     def tail(self) -> bytes:

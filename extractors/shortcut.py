@@ -37,6 +37,9 @@ LEVEL_LIMIT = 10
 """Characters in which a level ends."""
 Head = tuple[int, int | None, int, Origin]
 """Where the payload begins, the line's own time, its time in the stream, and who printed it."""
+Layout = tuple[int, int, int]
+"""Where the transport's part of a head ends, where the speaker's own clock begins (-1 where there is none), and where
+the payload does."""
 
 
 class Shortcut:
@@ -48,10 +51,12 @@ class Shortcut:
         self._ahead_us = ahead_us
         self._plain = scanned.plain
         self._known: dict[tuple[int, ...], tuple[Pattern, ...]] = {}
+        self._layouts: dict[int, Layout] = {}
 
     def read(self, lines: Lines, hits: list[Hit], at: int, out: list[Observation]) -> int:
         """Observes the lines of the hits from `at` on, up to one that must go the long way. Gives that one's hit."""
-        data, every, plain, head_of, base = lines.data, len(hits), self._plain, self._head, lines.block.offset
+        data, every, plain, base = lines.data, len(hits), self._plain, lines.block.offset
+        layouts, laid_out = self._layouts, self._laid_out
         begun, timed = at, lines.timed - base
         while at < every:
             end_of_hit, hint = hits[at]
@@ -70,7 +75,10 @@ class Shortcut:
                 if line.translate(None, _PRINTABLE):
                     break
             raw = line.decode()
-            head = head_of(raw, start == timed)
+            layout = layouts.get(hint)
+            head = laid_out(raw, layout) if layout is not None else None
+            if head is None:
+                head = self._head(raw, hint, start == timed)
             if head is None or patterns is None:
                 break
             text, repeated = raw[head[0] :], 1
@@ -99,7 +107,34 @@ class Shortcut:
             known = self._known[hints] = tuple(every.values())
         return known
 
-    def _head(self, raw: str, next_to_read: bool) -> Head | None:
+    def _laid_out(self, raw: str, layout: Layout) -> Head | None:
+        """What the prefixes of a line say that has the layout of the last line with its hint, so that nothing need be
+        looked for; None where it has another one, or words that were not read before."""
+        at, begin, end = layout
+        unwrapper = self._unwrapper
+        clock, origin, own_us = unwrapper.clock, unwrapper.heads.get(raw[9:at]), None
+        transport_us = clock.time_of_day(raw[1:9])
+        if origin is None or transport_us is None:
+            return None
+        if begin == at:
+            digits = raw[at + 20 : at + 23]
+            own_us = clock.seconds.get(raw[at : at + 19])
+            if (
+                own_us is None
+                or raw[at + 19 : at + 20] + raw[at + 23 : end] not in unwrapper.plain
+                or not digits.isdecimal()
+            ):
+                return None
+            own_us += int(digits) * 1000
+        elif begin > 0:
+            own_us = clock.days.get(raw[begin : begin + 14])
+            if own_us is None or raw[at:begin] + raw[begin + 14 : end] not in unwrapper.plain:
+                return None
+        elif not _is_bare(raw, at):
+            return None
+        return self._timed(raw, end, transport_us, own_us, origin)
+
+    def _head(self, raw: str, hint: int, next_to_read: bool) -> Head | None:
         """What the prefixes of a line say, all of whose words but the clocks were read before; None where they were
         not, and where the line must be told apart from content or from a beginning. A line without a time has that of
         the one before it, where that was just read."""
@@ -114,17 +149,26 @@ class Shortcut:
             origin = known
         elif "task=/" in raw:
             return None
-        first, own_us, end = raw[at : at + 1], None, at
-        if first not in _BARE and not _is_bare_bracket(raw, at):
-            own_us, end = self._dated(raw, at) if first == "2" else self._dated_by_day(raw, at)
+        own_us, begin, end = None, -1, at
+        if not _is_bare(raw, at):
+            begin = at if raw[at : at + 1] == "2" else raw.find(" ", at, at + LEVEL_LIMIT) + 1
+            own_us, end = self._dated(raw, at) if begin == at else self._dated_by_day(raw, at, begin)
             if own_us is None:
                 return None
-            if transport_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
-                return None
-        elif (transport_us is None and not next_to_read) or _is_labelled(raw, at):
+        elif transport_us is None and not next_to_read:
+            return None
+        head = self._timed(raw, end, transport_us, own_us, origin)
+        if head is not None and transport_us is not None:
+            self._layouts[hint] = (at, begin, end)
+        return head
+
+    def _timed(self, raw: str, end: int, transport_us: int | None, own_us: int | None, origin: Origin) -> Head | None:
+        """The head of a line by its clocks; None where they are far apart, or where a message begins there."""
+        if transport_us is not None and own_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
             return None
         if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
             return None
+        clock = self._unwrapper.clock
         settled_us = clock.settle(transport_us, own_us)
         if settled_us is None:
             settled_us = clock.newest_us
@@ -144,10 +188,9 @@ class Shortcut:
             own_us = clock.full(second)
         return (None if own_us is None else own_us + int(digits) * 1000), end
 
-    def _dated_by_day(self, raw: str, at: int) -> tuple[int | None, int]:
-        """The time of vLLM's prefix, which begins at a place, and where it ends."""
+    def _dated_by_day(self, raw: str, at: int, begin: int) -> tuple[int | None, int]:
+        """The time of vLLM's prefix, which begins at a place, its clock at another, and where it ends."""
         unwrapper = self._unwrapper
-        begin = raw.find(" ", at, at + LEVEL_LIMIT) + 1
         end = raw.find("] ", begin + 15, begin + HEAD_LIMIT) + 2
         if raw[at:begin] + raw[begin + 14 : end] not in unwrapper.plain:
             return None, 0
@@ -158,14 +201,15 @@ class Shortcut:
         return own_us, end
 
 
-def _is_bare_bracket(raw: str, at: int) -> bool:
-    """Whether a message without a prefix begins with a word in brackets at a place: `[fd-monitor] …`."""
-    return raw[at : at + 1] == "[" and raw[at + 1 : at + 2].islower() and not raw.startswith(_LAUNCHERS_RANK, at)
-
-
-def _is_labelled(raw: str, at: int) -> bool:
-    """Whether a label before vLLM's own prefix begins at a place."""
-    return raw.find("] ", at + 20, at + TAG_LIMIT) > 0 and LABEL.match(raw, at) is not None
+def _is_bare(raw: str, at: int) -> bool:
+    """Whether a message without a prefix of its own begins at a place; a word in brackets (`[fd-monitor] …`) is part
+    of one."""
+    first = raw[at : at + 1]
+    if first not in _BARE and (
+        first != "[" or not raw[at + 1 : at + 2].islower() or raw.startswith(_LAUNCHERS_RANK, at)
+    ):
+        return False
+    return raw.find("] ", at + 20, at + TAG_LIMIT) < 0 or LABEL.match(raw, at) is None
 
 
 def _asked(patterns: tuple[Pattern, ...], text: str) -> tuple[Any, str]:
