@@ -1,7 +1,8 @@
 """One multi-literal scan over a block: which lines may say something, and which patterns to ask."""
 
 import threading
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from extractors.catalogue import Catalogue
 from extractors.literals import Hit, Scanner
@@ -93,14 +94,22 @@ def hints_until(hits: list[Hit], at: int, end: int) -> tuple[list[int], int]:
     return numbers, at
 
 
+Ask = tuple[Callable[[str], Any], str]
+"""What reads a signal in a payload, and its pattern's name."""
+
+
 class Scanned(NamedTuple):
-    """A scanner, and by its hints' numbers the hints and the patterns that each speaks for. plain has the patterns
-    only of hints whose lines, when no other hint is in them, begin no joined message."""
+    """A scanner, and by its hints' numbers the hints and the patterns that each speaks for. plain says how these are
+    asked, only of hints whose lines, when no other hint is in them, begin no joined message."""
 
     scanner: Scanner
     hints: tuple[str, ...]
     by_hint: tuple[tuple[Pattern, ...], ...]
-    plain: tuple[tuple[Pattern, ...] | None, ...]
+    plain: tuple[tuple[Ask, ...] | None, ...]
+
+
+def _ask(pattern: Pattern) -> Ask:
+    return (pattern.build if pattern.regex is None else pattern.read), pattern.name
 
 
 class _OfThread(threading.local):
@@ -122,7 +131,7 @@ def scanned(catalogue: Catalogue, unspoken: tuple[str, ...], joined: tuple[str, 
         hints = (*catalogue.hints, *unspoken)
         by_hint = (*catalogue.by_hint, *(() for _ in unspoken))
         plain = tuple(
-            None if any(hint in word or word in hint for word in joined) else patterns or None
+            None if any(hint in word or word in hint for word in joined) else tuple(map(_ask, patterns)) or None
             for hint, patterns in zip(hints, by_hint, strict=True)
         )
         found = Scanned(Scanner(hints), hints, by_hint, plain)

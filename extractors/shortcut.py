@@ -14,12 +14,11 @@ from extractors.joining import STARTS
 from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
 from extractors.literals import Hit
 from extractors.ordering import UNTIMED
-from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT
 from extractors.rare_layers import LABEL
 from extractors.record import Evidence, Observation, Origin
 from extractors.repeats import dedup
-from extractors.scanner import Lines, Scanned, hints_until
+from extractors.scanner import Ask, Lines, Scanned, hints_until
 
 ODD_US = 60 * SECOND_US
 """A line whose own time is so far before the stream's takes the long way, on which that is told."""
@@ -50,60 +49,60 @@ class Shortcut:
         self._unwrapper = unwrapper
         self._ahead_us = ahead_us
         self._plain = scanned.plain
-        self._known: dict[tuple[int, ...], tuple[Pattern, ...]] = {}
+        self._known: dict[tuple[int, ...], tuple[Ask, ...]] = {}
         self._layouts: dict[int, Layout] = {}
 
     def read(self, lines: Lines, hits: list[Hit], at: int, out: list[Observation]) -> int:
         """Observes the lines of the hits from `at` on, up to one that must go the long way. Gives that one's hit."""
         data, every, plain, base = lines.data, len(hits), self._plain, lines.block.offset
-        layouts, laid_out = self._layouts, self._laid_out
+        source, layouts, laid_out, number_at = self._source, self._layouts, self._laid_out, lines.number_at
         begun, timed = at, lines.timed - base
         while at < every:
             end_of_hit, hint = hits[at]
-            patterns = plain[hint]
-            if patterns is None:
+            asks = plain[hint]
+            if asks is None:
                 break
             start, end, beyond = data.rfind(b"\n", 0, end_of_hit) + 1, data.find(b"\n", end_of_hit), at + 1
             if end - start > QUOTE_LIMIT or end < 0:
                 break
             if beyond < every and hits[beyond][0] <= end:
                 hints, beyond = hints_until(hits, at, end)
-                patterns = self._of_several(tuple(dict.fromkeys(hints)))
+                asks = self._of_several(tuple(dict.fromkeys(hints)))
             line = data[start:end]
             if line.translate(None, _PRINTABLE):
                 line = _COLOUR.sub(b"", line)
                 if line.translate(None, _PRINTABLE):
                     break
             raw = line.decode()
-            layout = layouts.get(hint)
-            head = laid_out(raw, layout) if layout is not None else None
+            head = laid_out(raw, layouts[hint]) if hint in layouts else None
             if head is None:
                 head = self._head(raw, hint, start == timed)
-            if head is None or patterns is None:
+            if head is None or asks is None:
                 break
-            text, repeated = raw[head[0] :], 1
-            if text.endswith("]") or "(Ray deduplicates" in text:
+            began, own_us, at_us, origin = head
+            text, repeated = raw[began:], 1
+            if text[-1:] == "]" or "(Ray deduplicates" in text:
                 repeated, text = dedup(text)
             if beyond - at > 1 and len(glued_messages(text)) > 1:
                 break
-            signal, name = _asked(patterns, text)
+            signal, name = _asked(asks, text)
             if signal is None:
                 break
-            evidence = Evidence(name, self._source, lines.number_at(start), base + start, head[1], raw)
-            out.append(Observation(signal, evidence, head[2], name, head[3], repeated))
+            evidence = Evidence(name, source, number_at(start), base + start, own_us, raw)
+            out.append(Observation(signal, evidence, at_us, name, origin, repeated))
             at, timed = beyond, end + 1
         if at > begun:
             lines.after, lines.timed = timed, base + timed
         return at
 
-    def _of_several(self, hints: tuple[int, ...]) -> tuple[Pattern, ...] | None:
-        """The patterns that speak for several hints of one line."""
+    def _of_several(self, hints: tuple[int, ...]) -> tuple[Ask, ...] | None:
+        """How the patterns are asked that speak for several hints of one line."""
         known = self._known.get(hints)
         if known is None:
             found = [self._plain[hint] for hint in hints]
-            if any(patterns is None for patterns in found):
+            if None in found:
                 return None
-            every = {pattern.name: pattern for patterns in found for pattern in patterns or ()}
+            every = {name: (ask, name) for asks in found for ask, name in asks or ()}
             known = self._known[hints] = tuple(every.values())
         return known
 
@@ -212,14 +211,14 @@ def _is_bare(raw: str, at: int) -> bool:
     return raw.find("] ", at + 20, at + TAG_LIMIT) < 0 or LABEL.match(raw, at) is None
 
 
-def _asked(patterns: tuple[Pattern, ...], text: str) -> tuple[Any, str]:
+def _asked(asks: tuple[Ask, ...], text: str) -> tuple[Any, str]:
     """What the first pattern that can read the payload says, and its name; (None, "") also where one fails."""
     try:
-        for pattern in patterns:
-            signal = pattern.build(text) if pattern.regex is None else pattern.read(text)
+        for ask, name in asks:
+            signal = ask(text)
             if signal is not None:
                 kept.check(signal)
-                return signal, pattern.name
+                return signal, name
     except Exception:
         return None, ""
     return None, ""
