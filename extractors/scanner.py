@@ -12,18 +12,20 @@ from extractors.record import Block
 BACKWARDS_BYTES = 16_384
 BACKWARDS_LINES = 48
 """How far a line without a time looks back for one that has it."""
-_LONG = 1_024
+LONG = 1_024
+"""Bytes of a piece from which on newlines are counted in the way of long ones."""
 
 
 class Lines:
     """The physical lines of a block, numbered as one comes to them, in order.
 
     after is where the line begins that follows the one that was read last, -1 where that is not in this block. timed is
-    the place in the file up to which the newest time is known: that of the line before it. What stands before the block
-    is remembered for so far as lines without a time look back.
+    the place in the file up to which the newest time is known: that of the line before it. number is that of the line
+    that begins at counted, the last one asked for. What stands before the block is remembered for so far as lines
+    without a time look back.
     """
 
-    __slots__ = ("_before", "_counted", "_number", "after", "block", "data", "timed")
+    __slots__ = ("_before", "after", "block", "counted", "data", "number", "timed")
 
     def __init__(self, block: Block, earlier: "Lines | None" = None) -> None:
         self.block = block
@@ -32,8 +34,8 @@ class Lines:
         self._before: bytes = earlier.tail() if earlier is not None and follows else b""
         self.after: int = 0 if not block.offset or (earlier and follows and earlier.after == len(earlier.data)) else -1
         self.timed: int = earlier.timed if earlier is not None else 0
-        self._counted = 0
-        self._number = block.line
+        self.counted = 0
+        self.number = block.line
 
     def kept(self) -> "Lines":
         """The same to the block that follows, without this one's bytes."""
@@ -44,10 +46,9 @@ class Lines:
 
     def number_at(self, start: int) -> int:
         """The number of the line that begins at a place in the block, no earlier than the one asked before."""
-        begin, self._counted = self._counted, start
-        near = start - begin < _LONG
-        self._number += self.data.count(b"\n", begin, start) if near else newlines(self.data, begin, start)
-        return self._number
+        self.number += newlines(self.data, self.counted, start)
+        self.counted = start
+        return self.number
 
     def tail(self) -> bytes:
         """The last bytes of the block, and of those before it where it is short."""
@@ -63,12 +64,12 @@ class Lines:
 
     def newlines(self) -> int:
         """All newlines of the block; only those behind the last line asked for are still to be counted."""
-        return self._number - self.block.line + newlines(self.data, self._counted, len(self.data))
+        return self.number - self.block.line + newlines(self.data, self.counted, len(self.data))
 
 
 def newlines(data: bytes, start: int, end: int) -> int:
     """The newlines between two places. In CPython, taking them out of a long piece costs half of counting them."""
-    if end - start < _LONG:
+    if end - start < LONG:
         return data.count(b"\n", start, end)
     piece = data[start:end]
     return len(piece) - len(piece.replace(b"\n", b""))

@@ -18,7 +18,7 @@ from extractors.quoting import QUOTE_LIMIT
 from extractors.rare_layers import LABEL
 from extractors.record import Evidence, Observation, Origin
 from extractors.repeats import dedup
-from extractors.scanner import Ask, Lines, Scanned, hints_until
+from extractors.scanner import LONG, Ask, Lines, Scanned, hints_until, newlines
 
 ODD_US = 60 * SECOND_US
 """A line whose own time is so far before the stream's takes the long way, on which that is told."""
@@ -55,8 +55,8 @@ class Shortcut:
     def read(self, lines: Lines, hits: list[Hit], at: int, out: list[Observation]) -> int:
         """Observes the lines of the hits from `at` on, up to one that must go the long way. Gives that one's hit."""
         data, every, plain, base = lines.data, len(hits), self._plain, lines.block.offset
-        source, layouts, laid_out, number_at = self._source, self._layouts, self._laid_out, lines.number_at
-        begun, timed = at, lines.timed - base
+        source, layouts, laid_out = self._source, self._layouts, self._laid_out
+        begun, timed, counted, number = at, lines.timed - base, lines.counted, lines.number
         while at < every:
             end_of_hit, hint = hits[at]
             asks = plain[hint]
@@ -88,11 +88,14 @@ class Shortcut:
             signal, name = _asked(asks, text)
             if signal is None:
                 break
-            evidence = Evidence(name, source, number_at(start), base + start, own_us, raw)
+            near = start - counted < LONG
+            number += data.count(b"\n", counted, start) if near else newlines(data, counted, start)
+            counted = start
+            evidence = Evidence(name, source, number, base + start, own_us, raw)
             out.append(Observation(signal, evidence, at_us, name, origin, repeated))
             at, timed = beyond, end + 1
         if at > begun:
-            lines.after, lines.timed = timed, base + timed
+            lines.after, lines.timed, lines.counted, lines.number = timed, base + timed, counted, number
         return at
 
     def _of_several(self, hints: tuple[int, ...]) -> tuple[Ask, ...] | None:
