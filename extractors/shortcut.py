@@ -115,8 +115,7 @@ class Shortcut:
         at, begin, end = layout
         unwrapper = self._unwrapper
         clock, origin, own_us = unwrapper.clock, unwrapper.heads.get(raw[9:at]), None
-        transport_us = clock.time_of_day(raw[1:9])
-        if origin is None or transport_us is None:
+        if origin is None or (transport_us := clock.time_of_day(raw[1:9])) is None:
             return None
         if begin == at:
             digits = raw[at + 20 : at + 23]

@@ -26,6 +26,7 @@ HEADS = (
     IRIS + "(Worker pid={pid}) [fd-monitor] ",
     IRIS + "(Worker pid={pid}) [rank3]: ",
     "[default7]: ",
+    "(23:59:{second:02d}) ",
     "",
 )
 TAILS = (
