@@ -26,7 +26,6 @@ HEADS = (
     IRIS + "(Worker pid={pid}) [fd-monitor] ",
     IRIS + "(Worker pid={pid}) [rank3]: ",
     "[default7]: ",
-    "(23:59:{second:02d}) ",
     "",
 )
 TAILS = (
@@ -128,3 +127,12 @@ def test_usual_lines_go_the_short_way(head: str, tail: str, monkeypatch: pytest.
     found, _, _ = observed(("\n".join(lines) + "\n").encode(), 262_144)
     assert (len(found), len(taken)) == (50, 1)
     assert {each.repeated for each in found} == {7 if tail else 1}
+
+
+def test_a_line_that_only_looks_like_the_transports_moves_no_clock() -> None:
+    iris = "[06:00:00] task=/alice/rl-80b/0 | (Worker pid=7) Started: 'generate'\n"
+    others = "(15:59:00) Started: 'generate'\n(23:59:00) Started: 'generate'\n"
+    found, _, _ = observed((iris * 3 + others + iris * 3).encode(), 262_144)
+    times = [each.at_us for each in found if each.origin.pid]
+    assert len(times) == 6
+    assert len(set(times)) == 1
