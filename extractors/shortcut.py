@@ -133,49 +133,44 @@ class Shortcut:
                 return None
         elif not _is_bare(raw, at):
             return None
-        return self._timed(raw, end, transport_us, own_us, origin)
+        if own_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
+            return None
+        if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
+            return None
+        settled_us = clock.settle(transport_us, own_us)
+        return end, settled_us, transport_us, origin
 
     def _head(self, raw: str, hint: int, next_to_read: bool) -> Head | None:
         """What the prefixes of a line say, all of whose words but the clocks were read before; None where they were
         not, and where the line must be told apart from content or from a beginning. A line without a time has that of
         the one before it, where that was just read."""
-        unwrapper = self._unwrapper
-        clock, at, origin, transport_us = unwrapper.clock, 0, unwrapper.base, None
         if raw[9:16] == "] task=":
             bar = raw.find(" | ", 16, HEAD_LIMIT)
             at = raw.find(") ", bar, bar + HEAD_LIMIT) + 2 if raw[bar + 3 : bar + 4] == "(" else bar + 3
-            known = unwrapper.heads.get(raw[9:at])
-            if known is None or (transport_us := clock.time_of_day(raw[1:9])) is None:
+            if raw[9:at] not in self._unwrapper.heads:
                 return None
-            origin = known
-        elif "task=/" in raw:
+            begin, end, _ = self._speaker(raw, at)
+            self._layouts[hint] = at, begin, end
+            return self._laid_out(raw, (at, begin, end))
+        if "task=/" in raw:
             return None
-        own_us, begin, end = None, -1, at
-        if not _is_bare(raw, at):
-            begin = at if raw[at : at + 1] == "2" else raw.find(" ", at, at + LEVEL_LIMIT) + 1
-            own_us, end = self._dated(raw, at) if begin == at else self._dated_by_day(raw, at, begin)
-            if own_us is None:
-                return None
-        elif transport_us is None and not next_to_read:
+        begin, end, own_us = self._speaker(raw, 0)
+        if (own_us is None and (begin >= 0 or not next_to_read)) or raw.startswith(STARTS, end):
             return None
-        head = self._timed(raw, end, transport_us, own_us, origin)
-        if head is not None and transport_us is not None:
-            self._layouts[hint] = (at, begin, end)
-        return head
-
-    def _timed(self, raw: str, end: int, transport_us: int | None, own_us: int | None, origin: Origin) -> Head | None:
-        """The head of a line by its clocks; None where they are far apart, or where a message begins there."""
-        if transport_us is not None and own_us is not None and not -ODD_US < own_us - transport_us < ODD_US:
-            return None
-        if raw[end : end + 2] in _START_LETTERS and raw.startswith(STARTS, end):
-            return None
-        clock = self._unwrapper.clock
-        settled_us = clock.settle(transport_us, own_us)
+        settled_us = self._unwrapper.clock.settle(None, own_us)
         if settled_us is None:
-            settled_us = clock.newest_us
-        if transport_us is not None:
-            return end, settled_us, transport_us, origin
-        return end, settled_us, UNTIMED if settled_us is None else settled_us - self._ahead_us, origin
+            settled_us = self._unwrapper.clock.newest_us
+        streamed_us = UNTIMED if settled_us is None else settled_us - self._ahead_us
+        return end, settled_us, streamed_us, self._unwrapper.base
+
+    def _speaker(self, raw: str, at: int) -> tuple[int, int, int | None]:
+        """Where the clock of a speaker's prefix that begins at a place stands (-1 where there is no prefix), where the
+        prefix ends, and its time; None where its words were not read before."""
+        if _is_bare(raw, at):
+            return -1, at, None
+        begin = at if raw[at : at + 1] == "2" else raw.find(" ", at, at + LEVEL_LIMIT) + 1
+        own_us, end = self._dated(raw, at) if begin == at else self._dated_by_day(raw, at, begin)
+        return begin, end, own_us
 
     def _dated(self, raw: str, at: int) -> tuple[int | None, int]:
         """The time of loguru's prefix, which begins at a place, and where it ends."""
