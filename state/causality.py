@@ -228,8 +228,9 @@ def explained_by(first: "FaultEvent", events: "tuple[FaultEvent, ...]", aggregat
     cause is counted once: as often as the home that tells more of it."""
     heard: dict[str, list[int]] = {}
     for event in events:
-        before = event.own_us < first.own_us - _told_late(first, event)
-        if event is first or event.handled or before:
+        if event is first or event.handled:
+            continue
+        if event.own_us < first.own_us and event.own_us < first.own_us - _told_late(first, event):
             continue
         counts = heard.setdefault(event.fault.cause, [0, 0])
         homes = {source.source in aggregated for source in event.sources}
