@@ -10,7 +10,7 @@ from typing import Any
 from extractors import kept
 from extractors.clocks import SECOND_US
 from extractors.gluing import glued_messages
-from extractors.joining import STARTS
+from extractors.joining import INSIDE, STARTS
 from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
 from extractors.literals import Hit
 from extractors.ordering import UNTIMED
@@ -29,8 +29,9 @@ _SECOND = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _SECOND_OF_DAY = re.compile(r"(\d\d)-(\d\d) (\d\d:\d\d:\d\d)")
 _BARE = frozenset("ABGHJKLMNOPQRSTUVXYZ" + string.ascii_lowercase)
 """First letters of messages without a prefix: no speaker's begins with them."""
-_LAUNCHERS_RANK = ("[rank", "[default")
-"""The only prefixes in brackets that begin with a small letter (torchrun's)."""
+_BRACKETED = ("[rank", "[default", "[pod/")
+"""The only prefixes in brackets that begin with a small letter (torchrun's and kubectl's)."""
+_INSIDE = tuple(word.encode() for word in INSIDE)
 _START_LETTERS = frozenset(start[:2] for start in STARTS)
 LEVEL_LIMIT = 10
 """Characters in which a level ends."""
@@ -71,7 +72,7 @@ class Shortcut:
             line = data[start:end]
             if line.translate(None, _PRINTABLE):
                 line = _COLOUR.sub(b"", line)
-                if line.translate(None, _PRINTABLE):
+                if line.translate(None, _PRINTABLE) or _shows_a_beginning(line):
                     break
             raw = line.decode()
             head = laid_out(raw, layouts[hint]) if hint in layouts else None
@@ -115,7 +116,7 @@ class Shortcut:
         at, begin, end = layout
         unwrapper = self._unwrapper
         clock, origin, own_us = unwrapper.clock, unwrapper.heads.get(raw[9:at]), None
-        if origin is None or (transport_us := clock.time_of_day(raw[1:9])) is None:
+        if origin is None or raw[0] != "[" or (transport_us := clock.time_of_day(raw[1:9])) is None:
             return None
         if begin == at:
             digits = raw[at + 20 : at + 23]
@@ -144,7 +145,7 @@ class Shortcut:
         """What the prefixes of a line say, all of whose words but the clocks were read before; None where they were
         not, and where the line must be told apart from content or from a beginning. A line without a time has that of
         the one before it, where that was just read."""
-        if raw[9:16] == "] task=":
+        if raw[9:16] == "] task=" and raw[0] == "[":
             bar = raw.find(" | ", 16, HEAD_LIMIT)
             at = raw.find(") ", bar, bar + HEAD_LIMIT) + 2 if raw[bar + 3 : bar + 4] == "(" else bar + 3
             if raw[9:at] not in self._unwrapper.heads:
@@ -197,12 +198,17 @@ class Shortcut:
         return own_us, end
 
 
+def _shows_a_beginning(line: bytes) -> bool:
+    """Whether a line without its colours may begin a joined message: the scan sees no word that a colour tears."""
+    return any(word in line for word in _INSIDE)
+
+
 def _is_bare(raw: str, at: int) -> bool:
     """Whether a message without a prefix of its own begins at a place; a word in brackets (`[fd-monitor] …`) is part
     of one."""
     first = raw[at : at + 1]
     if first not in _BARE and (
-        first != "[" or not raw[at + 1 : at + 2].islower() or raw.startswith(_LAUNCHERS_RANK, at)
+        first != "[" or not raw[at + 1 : at + 2].islower() or raw.startswith(_BRACKETED, at)
     ):
         return False
     return raw.find("] ", at + 20, at + TAG_LIMIT) < 0 or LABEL.match(raw, at) is None

@@ -26,6 +26,8 @@ HEADS = (
     IRIS + "(Worker pid={pid}) [fd-monitor] ",
     IRIS + "(Worker pid={pid}) [rank3]: ",
     "[default7]: ",
+    "[pod/rl-80b-0/main] ",
+    "?06:00:{second:02d}] task=/alice/rl-80b/0 | (Worker pid={pid}) ",
     "",
 )
 TAILS = (
@@ -75,6 +77,15 @@ def test_both_ways_observe_the_same_of_every_sample_behind_every_head(
     monkeypatch.setattr(shortcut.Shortcut, "read", lambda _self, _lines, _hits, at, _out: at)
     assert short == observed(log(), size)
     assert len(short[0]) > 1_000
+
+
+@pytest.mark.parametrize("size", [3_000, 262_144])
+def test_a_colour_amid_a_tracebacks_header_hides_no_traceback(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "ray.exceptions.ActorDiedError: The actor never ran - it was cancelled before it started running."
+    log = f"Traceback\x1b[0m (most recent call last): {said}\n{said}\n".encode()
+    short = observed(log, size)
+    monkeypatch.setattr(shortcut.Shortcut, "read", lambda _self, _lines, _hits, at, _out: at)
+    assert short == observed(log, size)
 
 
 NOISE = (
