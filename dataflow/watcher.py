@@ -20,6 +20,15 @@ def watched_jobs(store: Path, within: float | None = None) -> dict[str, Entry]:
     path = store / "watch" / "health.json"
     with suppress(OSError, ValueError):
         if within is None or time.time() - path.stat().st_mtime <= within:
-            jobs = orjson.loads(path.read_bytes())["jobs"]
-            return {job: entry for job, entry in jobs.items() if isinstance(entry, dict)}
+            said = orjson.loads(path.read_bytes())
+            jobs = said.get("jobs") if isinstance(said, dict) else None
+            return {job: entry for job, entry in jobs.items() if _is_entry(entry)} if isinstance(jobs, dict) else {}
     return {}
+
+
+def _is_entry(said: Any) -> bool:
+    """Whether a watch may have said this of a job; the file may be of another version, or of somebody else."""
+    if not isinstance(said, dict):
+        return False
+    captured, lag, sync = said.get("captured", ""), said.get("lag"), said.get("sync")
+    return isinstance(captured, str) and isinstance(lag, float | int | None) and isinstance(sync, dict | None)
