@@ -41,6 +41,11 @@ class Appended:
                 force_names(self.path.parent)
         self._unforced = False
 
+    def place(self) -> tuple[int, int] | None:
+        """Which file it is (its inode), and where that ends; None of a pipe or terminal. Raises OSError."""
+        found = os.fstat(self.fd)
+        return (found.st_ino, found.st_size) if stat.S_ISREG(found.st_mode) else None
+
     def end_line(self) -> None:
         """Ends a last line that was cut off amid a write, so that it spoils none but itself. What can't be read back, a
         pipe or a file of other people's, is left as it is. Raises OSError where the end can't be written."""

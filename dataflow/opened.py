@@ -72,9 +72,7 @@ def file_chunks(path: str, read_size: int, by_lines: bool = False) -> Iterator[b
         os.close(fd)
 
 
-def _regular(
-    path: str, fd: int, opened: os.stat_result, read_size: int, by_lines: bool
-) -> Iterator[bytes | Damage]:
+def _regular(path: str, fd: int, opened: os.stat_result, read_size: int, by_lines: bool) -> Iterator[bytes | Damage]:
     """A file stays open from one read to the next only while few do: thousands are merged at once, and a process may
     have no more than 256 open."""
     at, now, keep = 0, opened, HELD.take()

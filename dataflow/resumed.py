@@ -26,6 +26,8 @@ LONGEST = 32 << 20
 """Bytes of a line that is parsed where its ends alone don't tell what it is."""
 COMPACTED = 4_096
 """Lines that are added to a memory before it is written anew."""
+_FORCED = b"null"
+"""A memory's line: the records above it were forced to the disk."""
 
 _HEAD = re.compile(rb'\{"schema":"[^"]*","kind":"\w+","job":("(?:[^"\\]|\\.)*"),"at":"([^"\\]*)"')
 _TAIL = re.compile(rb'"id":"([^"\\]*)"\}\Z')
@@ -110,7 +112,8 @@ class ResumedLines:
 class Told:
     """Gives records on, but those that were told, as a memory on disk says: for a terminal, a pipe or text, which
     can't be read back. It is written after the record, so a kill between the two lets that one record be told twice
-    (at least once), never none. file is where the sink writes. Raises OSError where the memory can't be read.
+    (at least once), never none. file is where the sink writes: of what it lost again when the machine crashed, since
+    it was not forced yet, the memory says nothing. Raises OSError where the memory can't be read.
     """
 
     def __init__(self, sink: Sink, memory: Path, file: Appended | None = None) -> None:
@@ -119,10 +122,9 @@ class Told:
         self._memory = memory
         self._said = Said()
         self._added = COMPACTED
+        self._unmarked = False
         if memory.exists():
-            for line in memory.read_bytes().split(b"\n"):
-                with suppress(ValueError, TypeError):
-                    self._said.add(*map(str, orjson.loads(line)))
+            self._recall(memory.read_bytes().split(b"\n"))
 
     def write(self, record: Record) -> None:
         """Takes one record. Raises what the sink raises, and forgets nothing by it."""
@@ -141,18 +143,42 @@ class Told:
         if self._file is not None:
             self._file.force()
         with suppress(FileNotFoundError):
+            if self._unmarked:
+                self._note(_FORCED)
+                self._unmarked = False
             force(self._memory)
+
+    def _recall(self, lines: list[bytes]) -> None:
+        """What the memory says, but of records after which the file ended farther than it does now."""
+        forced = max((number for number, line in enumerate(lines) if line == _FORCED), default=-1)
+        for number, line in enumerate(lines):
+            with suppress(ValueError, TypeError):
+                job, at, id, *place = orjson.loads(line)
+                if number < forced or not place or self._reaches(*place):
+                    self._said.add(str(job), str(at), str(id))
+
+    def _reaches(self, file: int, end: int) -> bool:
+        """Whether the file goes to a place, or is another one by now."""
+        place = None if self._file is None else self._file.place()
+        return place is None or place[0] != file or place[1] >= end
 
     def _remember(self, record: Record) -> None:
         if self._added >= COMPACTED:
+            if self._file is not None:
+                self._file.force()
             new = self._memory.with_name(f"{self._memory.name}.new")
             new.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in self._said.known()))
             new.replace(self._memory)
             self._added = 0
             return
-        with self._memory.open("ab") as memory:
-            memory.write(orjson.dumps((record["job"], record["at"], record["id"])) + b"\n")
+        place = None if self._file is None else self._file.place()
+        self._note(orjson.dumps((record["job"], record["at"], record["id"], *(place or ()))))
+        self._unmarked = place is not None
         self._added += 1
+
+    def _note(self, line: bytes) -> None:
+        with self._memory.open("ab") as memory:
+            memory.write(line + b"\n")
 
 
 def read_back(fd: int, jobs: set[str] | None, said: Said) -> None:

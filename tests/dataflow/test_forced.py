@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dataflow.appended
-from dataflow.appended import Appended
+from dataflow.appended import Appended, Pages
 from dataflow.dated import DatedReports
 from dataflow.journal import Journal
 from dataflow.patient import Patient
@@ -134,8 +134,6 @@ def test_a_pipe_is_not_asked_to_keep_anything(forced: list[str]) -> None:
 
 
 def test_text_is_forced_before_the_memory_that_it_was_told(tmp_path: Path, forced: list[str]) -> None:
-    from dataflow.appended import Pages
-
     file = Appended(tmp_path / "out.txt")
     told = Told(JsonLines(Pages(file)), tmp_path / "told", file)
     told.force()
@@ -143,6 +141,38 @@ def test_text_is_forced_before_the_memory_that_it_was_told(tmp_path: Path, force
     told.force()
     assert [name for name in forced if name != tmp_path.name] == ["out.txt", "told"]
     file.close()
+
+
+def told_texts(folder: Path, records: list[Record], forced: int) -> None:
+    """Tells records in a text file, so many of which are forced."""
+    file = Appended(folder / "out.txt")
+    told = Told(JsonLines(Pages(file)), folder / "told", file)
+    for number, record in enumerate(records, 1):
+        told.write(record)
+        if number == forced:
+            told.force()
+    file.close()
+
+
+@pytest.mark.parametrize("forced", [1, 2, 3, 5])
+def test_text_that_a_crash_took_is_told_again_though_its_memory_outlived_it(tmp_path: Path, forced: int) -> None:
+    records, out = [verdict("/a", second) for second in range(1, 7)], tmp_path / "out.txt"
+    told_texts(tmp_path, records, forced)
+    whole = out.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    os.truncate(out, sum(map(len, lines[:forced])))
+    told_texts(tmp_path, records, 0)
+    assert out.read_bytes() == whole
+    told_texts(tmp_path, records, 0)
+    assert out.read_bytes() == whole
+
+
+def test_text_that_was_forced_and_then_emptied_by_its_readers_is_not_told_again(tmp_path: Path) -> None:
+    records = [verdict("/a", second) for second in range(1, 4)]
+    told_texts(tmp_path, records, 3)
+    os.truncate(tmp_path / "out.txt", 0)
+    told_texts(tmp_path, [*records, verdict("/a", 9)], 0)
+    assert (tmp_path / "out.txt").read_bytes().count(b"\n") == 1
 
 
 def test_reports_are_forced_each_once(tmp_path: Path, forced: list[str]) -> None:
