@@ -38,6 +38,7 @@ class PackedTail:
         self._next: Block | LineCut | SourceFailed | SourceEnded | None = None
         self._last: Block | None = None
         self._told: tuple[Trouble, str] | None = None
+        self._damaged = False
         self.elsewhere: Callable[[], Mark | None] = lambda: None
         del line_bytes
 
@@ -118,10 +119,8 @@ class PackedTail:
         except (OSError, ValueError) as error:
             self._failed(Trouble.UNREADABLE, reason(error), out)
             return
-        if self._told is not None:
-            self._told = None
-            out.append(TailResumed(self.source.relative, self.mark.generation, self.mark.offset))
         if self.mark.ladder and self.mark.ladder[0] != head:
+            self._resumed(out)
             before, self.mark = self.mark, self.mark.next_generation()
             place = (before.offset, before.line, 0)
             out.append(Rotated(self.source.relative, How.ROTATED, self.mark.generation, *place))
@@ -131,7 +130,7 @@ class PackedTail:
         self.mark = msgspec.structs.replace(
             self.mark, inode=grip.inode, device=grip.device, size=size, ladder=(head,), earlier=None
         )
-        self._stream, self.more = blocks(self.source, block_bytes=self._block_bytes), True
+        self._stream, self.more, self._damaged = blocks(self.source, block_bytes=self._block_bytes), True, False
 
     def _read(self, out: list[Piece]) -> None:
         """Takes one piece, and what belongs to it."""
@@ -140,12 +139,16 @@ class PackedTail:
             self._block(piece, out)
         elif isinstance(piece, LineCut):
             if piece.offset + piece.size >= self.mark.offset:
+                self._resumed(out)
                 self._passed(piece.offset + piece.size + 1, piece.line + 1)
                 out.append(piece)
         elif isinstance(piece, SourceFailed):
+            self._damaged = True
             self._failed(Trouble.UNREADABLE, piece.why, out)
         else:
             self._stream, self.more = None, False
+            if not self._damaged:
+                self._resumed(out)
 
     def _taken(self) -> Block | LineCut | SourceFailed | SourceEnded | None:
         piece, self._next = self._next, None
@@ -161,6 +164,7 @@ class PackedTail:
         if whole > skipped:
             at, line = block.offset + skipped, self.mark.line if skipped else block.line
             data = block.data[skipped:whole]
+            self._resumed(out)
             self._passed(at + len(data), line + data.count(b"\n"))
             out.append(Block(block.source, at, line, data, self.mark.generation))
         if whole < len(block.data):
@@ -169,6 +173,12 @@ class PackedTail:
 
     def _passed(self, offset: int, line: int) -> None:
         self.mark = msgspec.structs.replace(self.mark, offset=offset, line=line)
+
+    def _resumed(self, out: list[Piece]) -> None:
+        """A trouble is over: something new could be read, or all. What is damaged still is no news."""
+        if self._told is not None:
+            self._told = None
+            out.append(TailResumed(self.source.relative, self.mark.generation, self.mark.offset))
 
     def _failed(self, trouble: Trouble, why: str, out: list[Piece]) -> None:
         if self._told != (trouble, why):

@@ -1,10 +1,12 @@
 """A feed that is stopped after any look and goes on from its snapshot gives the beats of one that ran on, and both give
 those of the finished capture, read by the journal."""
 
+import gzip
 import random
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from dataflow.capture import Source
 from dataflow.live_source import LiveSource
@@ -149,6 +151,36 @@ def test_a_file_that_could_not_be_read_is_told_again_only_when_it_can_be(tmp_pat
         mended,
         ["SourceFailed", "SourceResumed"] if mended else ["SourceFailed"],
     )
+
+
+@pytest.mark.parametrize("name", ["finelog.log.gz", "finelog.log.zst"])
+def test_a_packed_file_that_is_damaged_still_is_told_once_whatever_restarts(tmp_path: Path, name: str) -> None:
+    pack = gzip.compress if name.endswith("gz") else zstandard.compress
+    packed = pack(bars(0, 30)) + pack(bars(30, 5))
+    (tmp_path / name).write_bytes(packed[:-6])
+    watched = Watched(tmp_path)
+    watched.poll(times=20)
+    why = watched.feed.lag.unreadable[name]
+    for _ in range(3):
+        watched.restart()
+        watched.poll(times=20)
+    assert watched.feed.lag.unreadable == {name: why}
+    assert troubles(watched) == ["SourceFailed"]
+    assert len(watched.notes) == 1
+    (tmp_path / name).write_bytes(packed)
+    watched.restart()
+    watched.poll(times=20)
+    assert watched.feed.lag.unreadable == {}
+    assert troubles(watched) == ["SourceFailed", "SourceResumed"]
+    assert len(places(watched.beats)) == 35
+
+
+def troubles(watched: Watched) -> list[str]:
+    """How the reading of the files fared, in order."""
+    return [type(each.signal).__name__ for each in said(watched.beats) if each.pattern in _FARES]
+
+
+_FARES = ("source_failed", "source_resumed")
 
 
 def test_a_bare_log_that_went_is_not_looked_for_where_another_watch_is_begun(
