@@ -48,6 +48,13 @@ class _Archive(msgspec.Struct):
     told: tuple[int, int] | None = None
 
 
+class _Before(msgspec.Struct, frozen=True, array_like=True):
+    """What an earlier rescan had told: each watch of trials its own, and what could not be read."""
+
+    trials: dict[str, bytes]
+    failures: Told
+
+
 class Rescan:
     """Looks at a capture's directory (or its one bare file) again and again. snapshot is what an earlier one gave; a
     broken one raises msgspec.DecodeError.
@@ -61,12 +68,13 @@ class Rescan:
         self.sources: dict[str, Source] = {}
         self.job_toml: str | None = None
         self.trees: dict[str, TrialTree | TrialTar] = {}
-        self._before = msgspec.msgpack.decode(snapshot, type=dict[str, bytes]) if snapshot else {}
+        before = msgspec.msgpack.decode(snapshot, type=_Before) if snapshot else _Before({}, ())
+        self._before = before.trials
         self._folders = Folders()
         self._known: dict[str, Source | TrialTar | Unread] = {}
         self._watches: dict[str, TrialWatch] = {}
         self._archives: dict[str, _Archive] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str]] = set(before.failures)
         self._full_us: int | None = None
 
     def look(self, now_us: int) -> Found:
@@ -85,10 +93,11 @@ class Rescan:
         )
 
     def snapshot(self) -> bytes:
-        """What was told of trials, as bytes. Sources are told anew by the next one: their marks say how far they are
-        read."""
-        told = {name: watch.snapshot() for name, watch in self._watches.items()}
-        return msgspec.msgpack.encode({**self._before, **told})
+        """What was told of trials and of what can't be read, as bytes. Sources are told anew by the next one: their
+        marks say how far they are read; and so is a capture of which nothing can be listed."""
+        trials = {name: watch.snapshot() for name, watch in self._watches.items()}
+        failures = sorted((relative, why) for relative, why in self._told if relative != shown(self.path))
+        return msgspec.msgpack.encode(_Before({**self._before, **trials}, tuple(failures)))
 
     def _walked(self) -> Found:
         try:
@@ -134,6 +143,6 @@ class Rescan:
 
     def _new(self, pairs: list[tuple[str, str]]) -> Told:
         """What was not told before."""
-        fresh = [(shown(relative), why) for relative, why in pairs if (relative, why) not in self._told]
-        self._told.update(pairs)
+        fresh = {(shown(relative), shown(why)) for relative, why in pairs} - self._told
+        self._told |= fresh
         return tuple(sorted(fresh))

@@ -165,3 +165,22 @@ def test_only_the_folder_that_changed_is_listed(
     write(capture / "pod_logs" / "pod-1.log")
     looking.look()
     assert listed == [str(capture / "pod_logs")]
+
+
+def test_what_can_not_be_read_is_told_once_whatever_restarts(capture: Path) -> None:
+    (capture / "pod_logs" / "pod-1.log").symlink_to("nowhere")
+    os.symlink(b"nowhere", os.fsencode(capture) + b"/pod_logs/pod-\xff.log")
+    looking = Looking(capture)
+    assert len(looking.look().failures) == 2
+    looking = Looking(capture, looking.rescan.snapshot())
+    assert looking.look().failures == ()
+    os.mkfifo(capture / "pod_logs" / "pod-2.log")
+    assert [relative for relative, _ in looking.look().failures] == ["pod_logs/pod-2.log"]
+
+
+def test_a_capture_of_which_nothing_can_be_listed_is_told_at_each_start(tmp_path: Path) -> None:
+    looking = Looking(tmp_path / "none")
+    for _ in range(2):
+        assert len(looking.look().failures) == 1
+        assert looking.look().failures == ()
+        looking = Looking(tmp_path / "none", looking.rescan.snapshot())
