@@ -150,7 +150,9 @@ class Shortcut:
             at = raw.find(") ", bar, bar + HEAD_LIMIT) + 2 if raw[bar + 3 : bar + 4] == "(" else bar + 3
             if raw[9:at] not in self._unwrapper.heads:
                 return None
-            begin, end, _ = self._speaker(raw, at)
+            begin, end, own_us = self._speaker(raw, at)
+            if begin >= 0 and own_us is None:
+                return None
             self._layouts[hint] = at, begin, end
             return self._laid_out(raw, (at, begin, end))
         if "task=/" in raw:
@@ -207,9 +209,7 @@ def _is_bare(raw: str, at: int) -> bool:
     """Whether a message without a prefix of its own begins at a place; a word in brackets (`[fd-monitor] …`) is part
     of one."""
     first = raw[at : at + 1]
-    if first not in _BARE and (
-        first != "[" or not raw[at + 1 : at + 2].islower() or raw.startswith(_BRACKETED, at)
-    ):
+    if first not in _BARE and (first != "[" or not raw[at + 1 : at + 2].islower() or raw.startswith(_BRACKETED, at)):
         return False
     return raw.find("] ", at + 20, at + TAG_LIMIT) < 0 or LABEL.match(raw, at) is None
 

@@ -88,6 +88,16 @@ def test_a_colour_amid_a_tracebacks_header_hides_no_traceback(size: int, monkeyp
     assert short == observed(log, size)
 
 
+def test_a_prefix_that_is_not_known_is_no_layout_for_the_lines_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "node-11:900:950 [1] NCCL INFO ncclCommInitAll comm 0x5 rank 1 nranks 8 cudaDev 1 nvmlDev 1 busId 3b000 "
+    head = "[06:00:07] task=/alice/rl-80b/0 | (Worker pid=2) "
+    lines = [head + launcher + said + "commId 0x77 - Init COMPLETE" for launcher in ("", "[default7]: ", "", "") * 2]
+    log = ("\n".join(lines) + "\n").encode()
+    short = observed(log, 262_144)
+    monkeypatch.setattr(shortcut.Shortcut, "read", lambda _self, _lines, _hits, at, _out: at)
+    assert short == observed(log, 262_144)
+
+
 NOISE = (
     ":task_name:evaluate",
     "CRITICAL 07-01 06:{second:02d}:00 [core.py:7] nothing",
