@@ -3,16 +3,38 @@
 A live run meets a file when its first lines come, a replay has it from the start; both must tell of it at one time.
 """
 
+import re
 from typing import Any
 
-from extractors.clocks import Clock
+from extractors.clocks import Clock, parse_iso
 from extractors.extract import Reader
 from extractors.layers import Unwrapper
 from extractors.record import Block, Observation
 
+_OWN_TIME = re.compile(
+    rb"^(?:\[(?P<transport>\d\d:\d\d):\d\d\] task=[^\n]{0,400}?[ m](?P<said>20\d\d-\d\d-\d\d)[ T](?P<at>\d\d:\d\d):\d\d"
+    rb"|[IWEF](?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d) (?P<klog>\d\d:\d\d):\d\d"
+    rb"|(?P<date>20\d\d-\d\d-\d\d)[ T](?P<time>\d\d:\d\d):\d\d)",
+    re.MULTILINE,
+)
+"""A line that begins with a date, or whose speaker's date stands beside the same minute of the transport's clock: none
+that is merely spoken of."""
+_HEAD_BYTES = 16_384
 LINES = 64
 """Lines of a file that are looked at; a file without a time in them begins with its first signal. One without either
 is known from its end alone."""
+
+
+def own_time_us(data: bytes) -> int | None:
+    """The first minute that a log's first lines give with a date; None where they give none."""
+    for found in _OWN_TIME.finditer(data, 0, _HEAD_BYTES):
+        if found["said"] and found["transport"] != found["at"]:
+            continue
+        date = found["said"] or found["date"] or b"-".join(found.group("year", "month", "day"))
+        minute = found["at"] or found["time"] or found["klog"]
+        if (at_us := parse_iso(f"{date.decode()} {minute.decode()}:00")) is not None:
+            return at_us
+    return None
 
 
 class Beginning:
@@ -31,6 +53,10 @@ class Beginning:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._reader, clock, base, self._looked, self._found_us, self._told = state
         self._unwrapper = Unwrapper(clock, base)
+
+    def begin_near(self, anchor_us: int) -> None:
+        """The file's first lines are near this moment after all."""
+        self._unwrapper.clock.anchor_us = anchor_us
 
     def of(self, block: Block | None, run: list[Observation]) -> int | None:
         """The time of the beginning, once, when this block (None at the end) and what it says show it; else None."""

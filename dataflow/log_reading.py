@@ -3,10 +3,11 @@
 from typing import Any
 
 from dataflow.beats import Run
-from dataflow.beginning import Beginning
+from dataflow.beginning import Beginning, own_time_us
 from dataflow.blocks import LineCut
 from dataflow.capture import Source
 from dataflow.notes import LogNotes
+from extractors.clocks import HALF_DAY_US
 from extractors.extract import Reader, Skew
 from extractors.quoting import quote
 from extractors.record import Block, Evidence, Observation, SourceEnded, SourceFailed, SourceKind, SourceSeen
@@ -18,8 +19,10 @@ class LogReading:
     another name)."""
 
     def __init__(self, source: Source, anchor_us: int, skew: Skew, notes: list[str], begun: bool = False) -> None:
-        near_us = source.writer.session_start_us or source.writer.written_us or anchor_us
+        told_us = source.writer.session_start_us or source.writer.written_us
+        near_us = told_us or anchor_us
         self.reader = Reader(source.relative, source.origin, near_us, skew=skew)
+        self._guessed_us = None if told_us else anchor_us
         self._kind = source.kind
         self._notes = LogNotes(source.relative, notes)
         self._beginning = None if begun else Beginning(self.reader, near_us)
@@ -28,8 +31,19 @@ class LogReading:
     def read(self, block: Block) -> Run:
         """What a block says; the first time one shows it, that the file is there."""
         self._notes.look(block)
+        if self._guessed_us is not None:
+            self._begin_near(block, self._guessed_us)
         self._last = block
         return self._with_beginning(block, self._notes.heard(self.reader.read(block)))
+
+    def _begin_near(self, block: Block, guessed_us: int) -> None:
+        """Where the polls began more than half a day from the log, its own first date says near what it began."""
+        self._guessed_us = None
+        own_us = None if block.offset else own_time_us(block.data)
+        if own_us is not None and abs(own_us - guessed_us) > HALF_DAY_US:
+            self.reader.begin_near(own_us)
+            if self._beginning is not None:
+                self._beginning.begin_near(own_us)
 
     def cut(self, piece: LineCut) -> None:
         """Tells of a line that is matched in part."""
@@ -62,7 +76,8 @@ class LogReading:
         self._notes = LogNotes(self.reader.source, notes)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"reader": self.reader, "_kind": self._kind, "_beginning": self._beginning, "_last": None}
+        kept = {"reader": self.reader, "_kind": self._kind, "_beginning": self._beginning}
+        return kept | {"_last": None, "_guessed_us": self._guessed_us}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

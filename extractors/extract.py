@@ -68,6 +68,11 @@ class Reader:
         self._scanner, self._hints, self._by_hint = known.scanner, known.hints, known.by_hint
         self._shortcut = Shortcut(source, unwrapper, self._ahead_us, known)
 
+    def begin_near(self, anchor_us: int) -> None:
+        """The file's first lines are near this moment after all. Before anything is read."""
+        self.unwrapper.clock.anchor_us = anchor_us
+        self._ordering = Ordering(anchor_us)
+
     def read(self, block: Block) -> list[Observation]:
         """The observations of one block. While a message is open all lines are read, since its continuations hold no
         hint; else only those with a hint."""
