@@ -57,14 +57,18 @@ class ShareOf(click.ParamType["Share"]):
         return Share(int(found[1]), int(found[2]))
 
 
+_GATES = {"LIVENESS": "A", "RESOURCES": "B", "ROLLOUTS": "C", "DYNAMICS": "D"}
+
+
 class GateLetter(click.ParamType[str]):
-    """The letter of a gate, small or large."""
+    """The letter of a gate, or its name, small or large."""
 
     name = "gate"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         letter = str(value).upper()
-        if letter not in ("A", "B", "C", "D"):
+        letter = _GATES.get(letter, letter)
+        if letter not in _GATES.values():
             self.fail(f"{value!r} is no gate; name A, B, C or D", param, ctx)
         return letter
 
@@ -84,7 +88,7 @@ LAYOUT = click.option(
 OUT = click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the records to FILE instead of standard output.",
+    help="Write the records to FILE instead of standard output. A watch goes on in a FILE, all else replaces it.",
 )
 JOB = click.option(
     "--job",

@@ -14,7 +14,7 @@ from dataflow.opening import (
     feeds_of,
     outputs_of,
     refuse_to_overwrite,
-    refuse_to_store_into,
+    refuse_to_write_into,
     starting,
     stored,
     tell_of_no_job,
@@ -116,8 +116,7 @@ def replay(
         feeds = feeds_of(captures, job_toml, as_of, journal)
         if out is not None:
             refuse_to_overwrite(out, feeds)
-        if store is not None:
-            refuse_to_store_into(store, feeds)
+        refuse_to_write_into((out, log_folder, store), feeds)
         with (
             outputs_of(layout, out, log_folder, outcome) as outputs,
             stored(store) as kept,

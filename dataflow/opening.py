@@ -24,7 +24,7 @@ are looked at each time."""
 def tell_of_no_job(captured: str, as_of: int | None) -> None:
     """Tells that a capture holds no line of a job (before a time, in microseconds)."""
     then = "" if as_of is None else " at that time"
-    tell(f"{captured}: nothing in it tells of a job{then}; is it a capture, or a log of one?")
+    tell(f"nothing in {captured} tells of a job{then}; is it a capture, or a log of one?")
 
 
 @contextmanager
@@ -75,15 +75,15 @@ def refuse_to_overwrite(out: Path, feeds: "list[ReplayFeed]") -> None:
                 unusable(f"{out}: is {each.relative} of {feed.captured}, which is to be read, and is not overwritten")
 
 
-def refuse_to_store_into(folder: Path, feeds: "list[ReplayFeed]") -> None:
-    """A store's files in a capture would be read as the job's logs the next time."""
-    place = folder.resolve()
+def refuse_to_write_into(places: tuple[Path | None, ...], feeds: "list[ReplayFeed]") -> None:
+    """What is written into a capture would be read as the job's the next time."""
     for feed in feeds:
         captured = Path(feed.captured)
-        if captured.is_dir() and place.is_relative_to(captured.resolve()):
-            unusable(
-                f"{folder}: lies in the capture {feed.captured}, into which nothing is written; name another --store"
-            )
+        for place in places:
+            if place is not None and captured.is_dir() and place.resolve().is_relative_to(captured.resolve()):
+                unusable(
+                    f"{place}: lies in the capture {feed.captured}, into which nothing is written; name another place"
+                )
 
 
 @contextmanager

@@ -248,7 +248,8 @@ def gap_lines(gap: dict[str, Any]) -> list[str]:
     """A gap in lines: what is missing and why, the command that was tried, what it printed."""
     lines = [f"{gap['evidence']} — {gap['why']}"]
     if gap["command"]:
-        lines.append(f"command: {' '.join(gap['command'])}   exit: {gap['exit']}")
+        code = "none" if gap["exit"] is None else gap["exit"]
+        lines.append(f"command: {' '.join(gap['command'])}   exit: {code}")
     if gap["output"]:
         lines += [f"output: {line}" for line in gap["output"].splitlines()[:20]]
     return lines

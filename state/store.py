@@ -35,6 +35,10 @@ _LOOKS = 5
 """At a store whose files change while they are looked at."""
 
 
+_OWN_FILES = re.compile(r"\d+\.(?:sst|log)|CURRENT|IDENTITY|LOCK|LOG(?:\.old.*)?|(?:MANIFEST|OPTIONS)-\d+|watch")
+"""RocksDB's files, and a watch's folder beside them."""
+
+
 class StoreError(OSError):
     """A store that can't be opened, read or written: filename is its folder, strerror says why and what to do. damaged
     says that its files are not what was written."""
@@ -54,6 +58,12 @@ class Store:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            names = [entry.name for entry in folder.iterdir()]
+        except OSError as error:
+            raise _told(folder, error) from error
+        if names and not any(map(_OWN_FILES.fullmatch, names)):
+            raise StoreError(folder, "holds other files and no store; name a folder of its own")
+        try:
             self._book = Rdict(str(folder), store_options())
         except Exception as error:
             raise _told(folder, error) from error

@@ -131,4 +131,10 @@ def test_unknown_gate_is_refused_with_the_gates_that_there_are() -> None:
 
 def test_input_that_tells_of_no_job_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "A")
-    assert b"nothing in it tells of a job; is it a capture, or a log of one?" in done.stderr
+    assert b"tells of a job; is it a capture, or a log of one?" in done.stderr
+
+
+def test_a_gate_may_be_named_by_its_letter_or_its_word() -> None:
+    by_letter, by_word = run(WEDGE, "a", "--format", "jsonl"), run(WEDGE, "liveness", "--format", "jsonl")
+    assert by_letter.returncode == 0
+    assert by_word.stdout == by_letter.stdout

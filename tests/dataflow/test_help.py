@@ -1,5 +1,7 @@
 """What the command line says to somebody who has not read the code: help, and input that tells nothing."""
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,12 +39,36 @@ def test_input_that_tells_of_no_job_is_an_error_that_says_so(tmp_path: Path, nam
         place.write_text("milk, bread, butter\n" if name == "notes.txt" else "")
     said = run("replay", "--exit-code", str(place))
     assert said.exit_code == EXIT_CODES["ERROR"]
-    assert f"{place}: nothing in it tells of a job; is it a capture, or a log of one?" in said.stderr
+    assert f"nothing in {place} tells of a job; is it a capture, or a log of one?" in said.stderr
+
+
+def test_a_name_that_sounds_like_a_secret_hides_no_word_of_the_message(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_text("milk\n")
+    assert "[masked]" not in run("replay", str(tmp_path / "passwd")).stderr
+
+
+@pytest.mark.parametrize("option", ["--out", "--log", "--store"])
+def test_a_replay_writes_nothing_into_a_capture(tmp_path: Path, option: str) -> None:
+    capture = tmp_path / "capture"
+    shutil.copytree(WELL, capture)
+    said = run("replay", option, str(capture / "new"), str(capture))
+    assert said.exit_code == 2
+    assert f"{capture / 'new'}: lies in the capture {capture}, into which nothing is written" in said.stderr
+    assert not (capture / "new").exists()
+
+
+def test_a_folder_of_other_files_becomes_no_store(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
+    said = run("replay", "--store", str(tmp_path / "etc"), str(WELL))
+    assert said.exit_code == 2
+    assert "holds other files and no store; name a folder of its own" in said.stderr
+    assert os.listdir(tmp_path / "etc") == ["hosts"]
 
 
 def test_moment_before_the_first_line_is_named_as_the_reason() -> None:
     said = run("replay", "--as-of", "2020-01-01", str(WELL))
-    assert f"{WELL}: nothing in it tells of a job at that time" in said.stderr
+    assert f"nothing in {WELL} tells of a job at that time" in said.stderr
 
 
 def test_capture_of_a_job_is_not_doubted() -> None:
