@@ -174,15 +174,16 @@ def _looked(folder: Path) -> list[Row]:
 
 
 def _rows(book: "Book", folder: Path) -> list[Row]:
-    """A row for each job of a store. While a watch runs, lag is how far behind it a job is judged, in seconds, and sync
-    how the job's sync fares, as in health.json."""
+    """A row for each job of a store. While a watch runs, its newest line is the watch's, lag is how far behind it a job
+    is judged, in seconds, and sync how the job's sync fares, as in health.json."""
     watched = watched_jobs(folder, SILENT_SECONDS)
     rows = []
     for record in book.jobs():
         job = record["job"]
         fares = watched.get(job, {})
         row = row_of(record, book.gates(job), book.ends(job))
-        rows.append({**row, "lag": fares.get("lag"), "sync": fares.get("sync")})
+        newest = max((each for each in (row["newest_line"], fares.get("newest")) if each), default=None)
+        rows.append({**row, "newest_line": newest, "lag": fares.get("lag"), "sync": fares.get("sync")})
     return rows
 
 

@@ -1,9 +1,10 @@
 """What the watcher says of itself: `<store>/watch/health.json`, replaced once a second while it sees something.
 
-{"now": "…Z", "pid": 4711, "jobs": {"/kim/rl": {"released": "…Z", "lag": 5.2, "late": 0, "sources": 41,
+{"now": "…Z", "pid": 4711, "jobs": {"/kim/rl": {"released": "…Z", "newest": "…Z", "lag": 5.2, "late": 0, "sources": 41,
 "unreadable": {"finelog.log": "Permission denied"}, "blind": false, "captured": "runs/rl",
 "sync": {"good": "…Z", "fails": "exit 1"}}}}
-now is the watcher's clock; released is up to when a job was judged and lag how far that is behind now (seconds);
+now is the watcher's clock; released is up to when a job was judged and lag how far that is behind now (seconds), newest
+the time of its newest line until then;
 sync is null where no sync pulls the job, good when the last good one began. Where every job is blind, the file is left
 as it is: who waits for its time sees that the watcher no longer watches.
 """
@@ -25,7 +26,7 @@ def lag_of(job: Watched, now_us: int) -> JobLag:
         return JobLag(job.job, 0.0)
     lag = job.feed.lag
     behind = max(0.0, (now_us - lag.released_us) / SECOND_US) if lag.released_us else 0.0
-    return JobLag(job.job, behind, lag.late, tuple(sorted(lag.unreadable)))
+    return JobLag(job.job, behind, lag.late, tuple(sorted(lag.unreadable)), lag.newest_us or None)
 
 
 class Health:
@@ -54,6 +55,7 @@ def _said(job: Watched, now_us: int) -> dict[str, object]:
     return {
         "captured": shown(job.path),
         "released": write_iso(lag.released_us) if lag.released_us else None,
+        "newest": write_iso(lag.newest_us) if lag.newest_us else None,
         "lag": round(lag_of(job, now_us).lag_seconds, 3),
         "late": lag.late,
         "sources": lag.sources,

@@ -18,11 +18,13 @@ class Synced:
 
 @dataclass(slots=True)
 class Lag:
-    """How a job's watching fares. released_us is up to when its stream was judged; late counts observations that came
-    too late for their place; unreadable are files that can't be read now, with why; blind says that nothing can; synced
-    is None where no sync pulls the job."""
+    """How a job's watching fares. released_us is up to when its stream was judged, newest_us the time of its newest
+    line until then (both 0 before the first); late counts observations that came too late for their place; unreadable
+    are files that can't be read now, with why; blind says that nothing can; synced is None where no sync pulls the
+    job."""
 
     released_us: int = 0
+    newest_us: int = 0
     late: int = 0
     unreadable: dict[str, str] = field(default_factory=dict)
     sources: int = 0

@@ -38,6 +38,9 @@ Follow = Callable[
 ]
 
 
+_POLLS = "polls/"
+
+
 class LiveFeed:
     """The live stream of one job. declared is what its launcher knew; lateness_us how long a line may be on its way;
     holds gives a time up to which no more is known yet (a poll or sync that runs), or None; clock is the one by which
@@ -222,6 +225,8 @@ class LiveFeed:
         begun, run = self._waiting.begun, self._waiting.release(upto_us, self._order)
         if run and not begun:
             run.insert(0, observed(self._declared, "job_declared", "job.toml", run[0].at_us))
+        printed = [each.evidence.at_us for each in run if not each.evidence.source.startswith(_POLLS)]
+        self.lag.newest_us = max((at_us for at_us in printed if at_us is not None), default=self.lag.newest_us)
         for beat in (*self._cutter.take(run), *self._cutter.reach(upto_us)):
             yield msgspec.structs.replace(beat, fresh=True) if self._fresh else beat
             self._fresh = False

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from extractors.clocks import parse_iso
+
 Entry = dict[str, Any]
 """What `health.json` says of a job."""
 
@@ -30,5 +32,6 @@ def _is_entry(said: Any) -> bool:
     """Whether a watch may have said this of a job; the file may be of another version, or of somebody else."""
     if not isinstance(said, dict):
         return False
-    captured, lag, sync = said.get("captured", ""), said.get("lag"), said.get("sync")
-    return isinstance(captured, str) and isinstance(lag, float | int | None) and isinstance(sync, dict | None)
+    captured, lag, sync, newest = said.get("captured", ""), said.get("lag"), said.get("sync"), said.get("newest")
+    timed = newest is None or (isinstance(newest, str) and parse_iso(newest) is not None)
+    return isinstance(captured, str) and timed and isinstance(lag, float | int | None) and isinstance(sync, dict | None)

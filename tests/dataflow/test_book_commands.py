@@ -162,6 +162,14 @@ def test_what_keeps_a_job_from_its_first_verdict_stands_in_status(tmp_path: Path
     assert "/kim/rl: is judged 6 min behind the clock; its sync fails (exit 1), none was good yet" in shown
 
 
+def test_the_newest_line_of_a_job_is_the_watchs_between_two_verdicts(tmp_path: Path) -> None:
+    wedgewatch("replay", "--store", tmp_path / "s", CAPTURES / "bring_up")
+    row = json.loads(wedgewatch("status", "--store", tmp_path / "s").stdout)
+    watched(tmp_path / "s", row["job"], tmp_path, newest="2036-05-04T08:00:00.000Z")
+    later = json.loads(wedgewatch("status", "--store", tmp_path / "s").stdout)
+    assert row["newest_line"] < later["newest_line"] == "2036-05-04T08:00:00.000Z"
+
+
 @pytest.mark.parametrize(
     ("exists", "says"),
     [(True, "and nothing of it has come yet"), (False, "which is not there; nothing of it has come")],

@@ -59,6 +59,7 @@ def test_it_tells_how_far_each_job_is_judged(tmp_path: Path, job: Job) -> None:
         JOB: {
             "captured": str(job.path),
             "released": "2026-05-04T08:01:05.000Z",
+            "newest": "2026-05-04T08:00:59.000Z",
             "lag": 5.0,
             "late": 0,
             "sources": 1,
@@ -69,7 +70,7 @@ def test_it_tells_how_far_each_job_is_judged(tmp_path: Path, job: Job) -> None:
         f"{tmp_path}/none": {"captured": f"{tmp_path}/none", "waits": "for its first line, or its name"},
     }
     assert [path.name for path in tmp_path.glob("health*")] == ["health.json"]
-    assert lag_of(job.job, job.now_us) == JobLag(JOB, 5.0)
+    assert lag_of(job.job, job.now_us) == JobLag(JOB, 5.0, newest_us=START_US + 59 * SECOND_US)
 
 
 @pytest.mark.parametrize(
