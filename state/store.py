@@ -37,6 +37,8 @@ _LOOKS = 5
 
 _OWN_FILES = re.compile(r"\d+\.(?:sst|log)|CURRENT|IDENTITY|LOCK|LOG(?:\.old.*)?|(?:MANIFEST|OPTIONS)-\d+|watch")
 """RocksDB's files, and a watch's folder beside them."""
+_OF_A_DISK = (".", "lost+found")
+"""What a fresh volume holds."""
 
 
 class StoreError(OSError):
@@ -58,7 +60,7 @@ class Store:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            names = [entry.name for entry in folder.iterdir()]
+            names = [entry.name for entry in folder.iterdir() if not entry.name.startswith(_OF_A_DISK)]
         except OSError as error:
             raise _told(folder, error) from error
         if names and not any(map(_OWN_FILES.fullmatch, names)):

@@ -111,6 +111,14 @@ def test_a_folder_without_a_store_is_named_with_what_begins_one(folder: str, tmp
         pass
 
 
+def test_a_fresh_volume_may_become_a_store(tmp_path: Path) -> None:
+    for name in ("lost+found", ".snapshot"):
+        (tmp_path / name).mkdir()
+    Store(tmp_path).close()
+    with reading(tmp_path) as book:
+        assert list(book.jobs()) == []
+
+
 def test_a_damaged_store_is_named_with_what_to_do(tmp_path: Path) -> None:
     written(tmp_path / "s", verdict("/a", "T1"))
     (tmp_path / "s" / "CURRENT").write_text("torn")
