@@ -110,7 +110,8 @@ def test_a_traceback_that_its_process_did_not_outlive_is_told_in_time(watch: Wat
 
 
 def test_lines_that_come_too_late_are_counted_and_the_journal_replays_them(watch: Watch) -> None:
-    expected = followed(watch, RUN, "--late", "400", rate=100)
+    # On a loaded machine a hundredth of a second late is a second of the run; what must be late is late by minutes.
+    expected = followed(watch, RUN, "--late", "400", rate=40)
     job = next(iter(watch.health()["jobs"].values()))
     assert job["late"] > 0
     assert journal_of(watch)
