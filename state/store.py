@@ -34,11 +34,10 @@ _OWN = ("LOCK", "LOG", "rocksdict-config")
 _LOOKS = 5
 """At a store whose files change while they are looked at."""
 
-
-_OWN_FILES = re.compile(r"\d+\.(?:sst|log)|CURRENT|IDENTITY|LOCK|LOG(?:\.old.*)?|(?:MANIFEST|OPTIONS)-\d+|watch")
-"""RocksDB's files, and a watch's folder beside them."""
 _OF_A_DISK = (".", "lost+found")
 """What a fresh volume holds."""
+_WATCH = "watch"
+"""What a watch keeps beside its store, and makes before it."""
 
 
 class StoreError(OSError):
@@ -60,10 +59,10 @@ class Store:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            names = [entry.name for entry in folder.iterdir() if not entry.name.startswith(_OF_A_DISK)]
+            foreign = any(not entry.name.startswith(_OF_A_DISK) for entry in folder.iterdir())
         except OSError as error:
             raise _told(folder, error) from error
-        if names and not any(map(_OWN_FILES.fullmatch, names)):
+        if foreign and not store_files(folder) and not (folder / _WATCH).exists():
             raise StoreError(folder, "holds other files and no store; name a folder of its own")
         try:
             self._book = Rdict(str(folder), store_options())
