@@ -40,7 +40,8 @@ class _Head:
     ended: Observation | None = None
 
     def stands(self) -> bool:
-        """Whether there is an observation to take; reads on where the run is used up."""
+        """Whether there is an observation to take; reads on where the run is used up. At a source's end it lets its
+        reader go at once: thousands that wait for it are not held, whose memory then serves the next file."""
         while self.place >= len(self.run):
             run = next(self.runs, None)
             if run is None:
@@ -48,6 +49,7 @@ class _Head:
             if run and type(run[-1].signal) is SourceEnded:
                 self.ended = run[-1]
                 run = run[:-1]
+                next(self.runs, None)
             self.run, self.place = run, 0
         return True
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import msgspec
 
-_ENCODER = msgspec.msgpack.Encoder()
-_BUFFER = bytearray(65_536)
+BUFFER = bytearray(65_536)
+write = msgspec.msgpack.Encoder().encode_into
+"""Writes a signal into the buffer; raises as `check` does."""
 
 
 def check(signal: Any) -> None:
     """Raises (OverflowError, UnicodeEncodeError, TypeError) where a signal could not be written down."""
-    _ENCODER.encode_into(signal, _BUFFER)
+    write(signal, BUFFER)

@@ -7,10 +7,10 @@ import re
 import string
 from typing import Any
 
-from extractors import kept
 from extractors.clocks import SECOND_US
 from extractors.gluing import glued_messages
 from extractors.joining import INSIDE, STARTS
+from extractors.kept import BUFFER, write
 from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
 from extractors.literals import Hit
 from extractors.ordering import UNTIMED
@@ -22,7 +22,8 @@ from extractors.scanner import LONG, Ask, Lines, Scanned, hints_until, newlines
 
 ODD_US = 60 * SECOND_US
 """A line whose own time is so far before the stream's takes the long way, on which that is told."""
-_PRINTABLE = bytes(range(0x20, 0x7F))
+_AS_ASCII = bytes(byte if 0x20 <= byte < 0x7F else 0x80 for byte in range(256))
+"""Makes no ASCII of what can't be printed: asking the result costs half of taking all that can be printed out."""
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 """What Ray and loguru put around the parts of a line. Whatever else a terminal reads is left to the long way."""
 _SECOND = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
@@ -70,9 +71,9 @@ class Shortcut:
                 hints, beyond = hints_until(hits, at, end)
                 asks = self._of_several(tuple(dict.fromkeys(hints)))
             line = data[start:end]
-            if line.translate(None, _PRINTABLE):
+            if not line.translate(_AS_ASCII).isascii():
                 line = _COLOUR.sub(b"", line)
-                if line.translate(None, _PRINTABLE) or _shows_a_beginning(line):
+                if not line.translate(_AS_ASCII).isascii() or _shows_a_beginning(line):
                     break
             raw = line.decode()
             head = laid_out(raw, layouts[hint]) if hint in layouts else None
@@ -220,7 +221,7 @@ def _asked(asks: tuple[Ask, ...], text: str) -> tuple[Any, str]:
         for ask, name in asks:
             signal = ask(text)
             if signal is not None:
-                kept.check(signal)
+                write(signal, BUFFER)
                 return signal, name
     except Exception:
         return None, ""
