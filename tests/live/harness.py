@@ -132,14 +132,16 @@ class Watch:
 
 
 @contextmanager
-def playing(recorded: Path, target: Path, clock: Path, *options: str, also: Sequence[Path] = ()) -> Iterator[None]:
-    """A writer that plays a capture, and ends with the block. Raises AssertionError where it failed."""
+def playing(
+    recorded: Path, target: Path, clock: Path, *options: str, also: Sequence[Path] = ()
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """A writer that plays a capture, and ends with the block at the latest. Raises AssertionError where it failed."""
     words = [sys.executable, "-m", "tests.live.writer", str(recorded), str(target), "--clock", str(clock), *options]
     if also:
         words += ["--also", *map(str, also)]
     process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
     try:
-        yield
+        yield process
         assert process.poll() in (0, None), process.communicate()[1]
     finally:
         process.kill()
