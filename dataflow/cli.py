@@ -25,6 +25,8 @@ from dataflow.watch_command import watch
 if TYPE_CHECKING:
     from dataflow.outcome import Outcome
 
+READS_LINES = frozenset({"replay", "watch", "explain"})
+"""The commands that read what a log says."""
 EXIT_CODES = {"NO-KILL": 0, "KILL": 1, "ERROR": 3}
 _ENDING = """\b
 Exit codes:
@@ -51,9 +53,26 @@ Examples:
 
 @click.group(cls=Calm, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="wedgewatch", prog_name="wedgewatch")
-def main() -> None:
+@click.option(
+    "--patterns",
+    multiple=True,
+    type=click.Path(),
+    envvar="WEDGEWATCH_PATTERNS",
+    metavar="FILE.py|MODULE",
+    help="Also read lines by the patterns of a Python file or module ($WEDGEWATCH_PATTERNS; docs/own-patterns.md).",
+)
+@click.pass_context
+def main(context: click.Context, patterns: tuple[str, ...]) -> None:
     """Reads an RL job's logs and polls and says, with quoted evidence, whether to kill it, keep it, or that it can't
     be judged. It recommends and never acts."""
+    if patterns and context.invoked_subcommand in READS_LINES:
+        with starting():
+            from dataflow.outcome import SettingsError
+            from dataflow.own_patterns import use_own_patterns
+        try:
+            use_own_patterns(patterns)
+        except SettingsError as error:
+            unusable(error.message)
 
 
 @main.command(short_help="Judge recorded captures: KILL, NO-KILL or ERROR for each job.", epilog=_ENDING)

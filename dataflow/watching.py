@@ -28,6 +28,7 @@ from dataflow.shards import SHARDS, LiveShards, ShippedShard
 from dataflow.share import WHOLE, Share
 from dataflow.state_folder import StateError, StateFolder, held
 from dataflow.watch_outputs import Outputs, mixed, outputs_of
+from extractors.catalogue import CATALOGUE
 from state.track import TRACKS
 
 if TYPE_CHECKING:
@@ -251,10 +252,12 @@ def _job_of(path: str, job_toml: Path | None) -> tuple[str, bool]:
 
 
 def _fingerprint(asked: Asked) -> str:
-    """What would write the state: this very code, of these topics. Another one begins anew, from the logs."""
+    """What would write the state: this very code and these patterns, of these topics. Another one begins anew, from the
+    logs."""
     digest = blake2b(digest_size=16)
     root = Path(__file__).resolve().parent.parent
     for path in sorted(path for folder in _CODE for path in (root / folder).rglob("*.py")):
         digest.update(path.read_bytes())
     topics = "" if asked.brokers is None else f"; topics {asked.brokers.prefix} {asked.share}"
-    return f"steps {' '.join(TRACKS)}; {SHARDS} shards; code {digest.hexdigest()}{topics}\n"
+    own = f"; own patterns {CATALOGUE.written}" if CATALOGUE.written else ""
+    return f"steps {' '.join(TRACKS)}; {SHARDS} shards; code {digest.hexdigest()}{topics}{own}\n"

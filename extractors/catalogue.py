@@ -77,16 +77,26 @@ def load(speakers: Iterable[str] = SPEAKERS) -> Catalogue:
     return Catalogue(tuple(patterns))
 
 
-class _Shipped:
-    """The shipped catalogue, loaded when first asked for."""
+class _InUse:
+    """The shipped catalogue, loaded when first asked for, and a user's own patterns behind it. written tells these
+    apart: what is kept of one catalogue's reading is nothing for another."""
+
+    def __init__(self) -> None:
+        self.written = ""
 
     @cached_property
     def whole(self) -> Catalogue:
+        """All of it."""
         return load()
 
-    @cached_property
+    @property
     def by_name(self) -> dict[str, Pattern]:
+        """Its patterns by name."""
         return self.whole.by_name
 
+    def use(self, whole: Catalogue, written: str) -> None:
+        """Another one from here on. Before anything is read."""
+        self.whole, self.written = whole, written
 
-CATALOGUE = _Shipped()
+
+CATALOGUE = _InUse()

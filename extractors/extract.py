@@ -16,7 +16,7 @@ from extractors.layers import CONTENT_LOGGERS, Line, Unwrapper
 from extractors.ordering import UNTIMED, Ordering
 from extractors.pattern import Pattern
 from extractors.quoting import QUOTE_LIMIT, quote, without_ansi
-from extractors.record import NOWHERE, Block, Evidence, Observation, Origin
+from extractors.record import Block, Evidence, Observation, Origin
 from extractors.scanner import Lines, hints_until, line_at, newlines, scanned
 from extractors.shortcut import Shortcut
 
@@ -289,11 +289,3 @@ class Reader:
         if line.transport_us is not None:
             return line.transport_us
         return None if line.at_us is None else line.at_us - self._ahead_us
-
-
-def read_sample(text: str, base: Origin = NOWHERE, anchor_us: int = 1_782_000_000_000_000) -> list[tuple[str, object]]:
-    """(pattern, signal) of each observation in a piece of log. Times without a date fall near 2026-06-21."""
-    reader = Reader("sample", base, anchor_us)
-    data = text.encode() if text.endswith("\n") else text.encode() + b"\n"
-    found = reader.read(Block("sample", 0, 1, data)) + reader.end()
-    return [(observation.pattern, observation.signal) for observation in found]

@@ -41,6 +41,8 @@ TRACKS: dict[str, dict[str, type[Tracker]]] = {
     "rollouts": {"rollouts": RolloutsTracker, "duty_cycle": DutyCycleTracker, "dynamics": DynamicsTracker},
 }
 """The steps of the flow and their trackers, each named as the case's view of it. The ledger has the faults."""
+FOLDED = frozenset(signal for trackers in TRACKS.values() for one in trackers.values() for signal in one.FOLDS)
+"""The signals that a tracker folds."""
 
 
 class Track:

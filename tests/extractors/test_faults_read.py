@@ -1,7 +1,7 @@
 """What the speakers of errors make of whole pieces of log: chains, headlines, advice, torn and glued lines."""
 
-from extractors.extract import read_sample
 from extractors.nccl import CommInit
+from extractors.sample import read_sample
 from extractors.signal import Benign, Fault
 from extractors.vllm import EngineLoad
 

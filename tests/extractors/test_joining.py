@@ -4,10 +4,11 @@ import time
 
 import pytest
 
-from extractors.extract import Reader, read_sample
+from extractors.extract import Reader
 from extractors.joining import HELD_CHARACTERS, PATIENCE_LINES
 from extractors.metrics import StepMetrics
 from extractors.record import NOWHERE, Block, Origin
+from extractors.sample import read_sample
 from extractors.signal import Fault
 from extractors.trainer import PhaseFinished, PhaseStarted, StepProgress
 

@@ -6,10 +6,10 @@ import pytest
 
 from dataflow.homes import writer_of
 from extractors.clocks import SECOND_US, Clock, parse_iso, write_iso
-from extractors.extract import read_sample
 from extractors.layers import Line, Unwrapper
 from extractors.polls import SyncPolled
 from extractors.record import NOWHERE, Origin
+from extractors.sample import read_sample
 from extractors.trainer import EvaluationProgress
 from tests.extractors.poll_builders import said as sync_said
 from tests.extractors.poll_builders import why

@@ -7,11 +7,12 @@ import math
 import pytest
 
 from extractors.catalogue import CATALOGUE
-from extractors.extract import Reader, read_sample
+from extractors.extract import Reader
 from extractors.facts import GENERATOR_TRIALS, ConfigFact
 from extractors.metrics import MetricsUnreadable, StepMetrics
 from extractors.pattern import Nature
 from extractors.record import NOWHERE, Block, Observation
+from extractors.sample import read_sample
 from extractors.signal import Fault
 from extractors.supervisor import DriverExited
 from extractors.trainer import (

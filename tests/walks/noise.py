@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from extractors.catalogue import CATALOGUE
-from extractors.extract import read_sample
 from extractors.pattern import Nature, Pattern, Role
+from extractors.sample import read_sample
 from extractors.signal import Teardown
 from state.causes import CAUSES
 from state.gates.oom import DEATHS, TRAINER_DEATHS
