@@ -8,9 +8,10 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from dataflow.homes import JOB_FILE, MANIFEST, NOBODY, Unread, Writer, home_of, is_trial_archive, writer_of
@@ -30,8 +31,7 @@ class CaptureError(Exception):
     """Input that cannot be used at all (exit 2). Its text names the path and says what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """One file of logs or polls. relative is its name in evidence, path where it lies.
 
     rank orders files whose lines have the same time: by home, then by name, the same packed or not. stream is what is
@@ -45,7 +45,7 @@ class Source:
     rank: int = 0
     writer: Writer = NOBODY
     head: bytes = b""
-    stream: Iterator[bytes | Damage] | None = field(default=None, compare=False)
+    stream: Iterator[bytes | Damage] | None = None
 
     @property
     def origin(self) -> Origin:
@@ -53,8 +53,7 @@ class Source:
         return Origin(pid=self.writer.pid, host=self.writer.host)
 
 
-@dataclass(frozen=True, slots=True)
-class TrialTree:
+class TrialTree(msgspec.Struct, frozen=True):
     """A folder of trials."""
 
     relative: str
@@ -62,8 +61,7 @@ class TrialTree:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TrialTar:
+class TrialTar(msgspec.Struct, frozen=True):
     """An archive of trials, which is read as a stream."""
 
     relative: str
@@ -112,7 +110,7 @@ def _bare(path: str, name: str, pipe: bool = False) -> Capture:
     if path == STDIN or pipe:
         stream = chunks(path, compression)
         head, damages = head_of(stream)
-        source = replace(source, head=head, stream=_chain(damages, stream))
+        source = msgspec.structs.replace(source, head=head, stream=_chain(damages, stream))
     else:
         head, _ = head_of(chunks(path, compression))
     job = _task_job(head)
@@ -156,7 +154,7 @@ def read_of(
             skipped.append((relative, each.why))
     found += [TrialTree(shown(relative), real) for relative, real in walk.folders_of_trials.items()]
     found.sort(key=lambda each: (_ORDER.index(_kind(each)), unpacked_name(each.relative)))
-    return [replace(each, rank=rank) for rank, each in enumerate(found)], skipped
+    return [msgspec.structs.replace(each, rank=rank) for rank, each in enumerate(found)], skipped
 
 
 def _read_as(relative: str, real: str) -> Source | TrialTar | Unread:

@@ -3,9 +3,10 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from dataflow.blocks import block_bytes_of
 from dataflow.capture import Source
@@ -221,7 +222,7 @@ class Following(Generic[Entry]):
 
     def _here(self, source: Source) -> Source:
         """A source as this path leads to it: that of a bare log may have been relative to another folder."""
-        return source if os.path.isabs(source.path) else replace(source, path=self.path)
+        return source if os.path.isabs(source.path) else msgspec.structs.replace(source, path=self.path)
 
     def _add(self, source: Source) -> None:
         name, known = source.relative, self.entries.get(source.relative)

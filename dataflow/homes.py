@@ -179,20 +179,23 @@ def writer_of(relative: str) -> Writer:
 
 
 def _ray_writer(folders: list[str], name: str) -> Writer:
+    host, rank, session_us = _ray_folder(tuple(folders))
+    process = _WORKER.fullmatch(name) or _DAEMON_PID.fullmatch(name)
+    pid, worker = (int(process["pid"]), process["worker"]) if process else (0, "")
+    return Writer(host, rank, pid, worker, session_us)
+
+
+@lru_cache(maxsize=4_096)
+def _ray_folder(folders: tuple[str, ...]) -> tuple[str, int | None, int | None]:
+    """What the folders of a node's files tell: its name, its rank, and the start of the session. Thousands of files lie
+    in each."""
     own = folders[0] if folders and not _SESSION.fullmatch(folders[0]) and folders[0] not in _RAY_OWN_FOLDERS else ""
     node = _NODE.fullmatch(own)
     session = next((found[1] for folder in folders if (found := _SESSION.fullmatch(folder))), None)
-    process = _WORKER.fullmatch(name) or _DAEMON_PID.fullmatch(name)
-    return Writer(
-        host=node["host"] if node else own,
-        node_rank=int(node["rank"]) if node else None,
-        pid=int(process["pid"]) if process else 0,
-        worker=process["worker"] if process else "",
-        session_start_us=_session_us(session) if session else None,
-    )
+    session_us = _session_us(session) if session else None
+    return (node["host"], int(node["rank"]), session_us) if node else (own, None, session_us)
 
 
-@lru_cache(maxsize=256)
 def _session_us(stamp: str) -> int | None:
     try:
         start = datetime.strptime(stamp, "%Y-%m-%d_%H-%M-%S").replace(tzinfo=UTC)
