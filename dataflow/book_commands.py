@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from dataflow.arguments import Duration
-from dataflow.ending import unusable
+from dataflow.ending import tell, unusable
 from dataflow.job_rows import Row, row_of
-from dataflow.watcher import SILENT_SECONDS, watched_jobs
+from dataflow.watcher import SILENT_SECONDS, silent_since, watched_jobs
+from extractors.clocks import write_iso
 
 if TYPE_CHECKING:
     from state.store import Book
@@ -78,6 +79,8 @@ def status(folder: Path, layout: str | None, every: float | None) -> None:
         rows = _rows(book, folder)
     if not rows:
         click.echo(f"wedgewatch: {folder}: {_NO_VERDICT}", err=True)
+    if (since_us := silent_since(folder)) is not None:
+        tell(f"{folder}: no watch runs here since {write_iso(since_us)[:19]}Z: what came later is not judged")
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
         judged = {row["job"] for row in rows}
         others = watched_jobs(folder, SILENT_SECONDS).items()

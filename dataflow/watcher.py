@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from extractors.clocks import parse_iso
+from extractors.clocks import SECOND_US, parse_iso
 
 Entry = dict[str, Any]
 """What `health.json` says of a job."""
@@ -19,13 +19,27 @@ SILENT_SECONDS = 120.0
 def watched_jobs(store: Path, within: float | None = None) -> dict[str, Entry]:
     """What the newest watch of a store said of its jobs, by their names; nothing where it says nothing, or did not
     within so many seconds. Raises nothing."""
-    path = store / "watch" / "health.json"
+    path = _health(store)
     with suppress(OSError, ValueError):
         if within is None or time.time() - path.stat().st_mtime <= within:
             said = orjson.loads(path.read_bytes())
             jobs = said.get("jobs") if isinstance(said, dict) else None
             return {job: entry for job, entry in jobs.items() if _is_entry(entry)} if isinstance(jobs, dict) else {}
     return {}
+
+
+def silent_since(store: Path) -> int | None:
+    """When the newest watch of a store last said how it fares, in microseconds, where it has fallen silent since; None
+    where one runs, or none ever did."""
+    try:
+        said = _health(store).stat().st_mtime
+    except OSError:
+        return None
+    return int(said * SECOND_US) if time.time() - said > SILENT_SECONDS else None
+
+
+def _health(store: Path) -> Path:
+    return store / "watch" / "health.json"
 
 
 def _is_entry(said: Any) -> bool:

@@ -1,6 +1,7 @@
 """`replay --store`, `status` and `report`, as processes."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,15 @@ def test_what_keeps_a_job_from_its_first_verdict_stands_in_status(tmp_path: Path
     watched(tmp_path / "s", "/kim/rl", tmp_path, lag=400.0, sync={"good": None, "fails": "exit 1"})
     shown = wedgewatch("status", "--store", tmp_path / "s", "--format", "text").stdout
     assert "/kim/rl: is judged 6 min behind the clock; its sync fails (exit 1), none was good yet" in shown
+
+
+def test_status_tells_that_no_watch_runs_any_more(tmp_path: Path) -> None:
+    watched(tmp_path / "s", "/kim/rl", tmp_path)
+    health = tmp_path / "s" / "watch" / "health.json"
+    assert "no watch runs" not in wedgewatch("status", "--store", tmp_path / "s").stderr
+    os.utime(health, (1_777_881_600, 1_777_881_600))
+    told = wedgewatch("status", "--store", tmp_path / "s").stderr
+    assert "no watch runs here since 2026-05-04T08:00:00Z: what came later is not judged" in told
 
 
 def test_the_newest_line_of_a_job_is_the_watchs_between_two_verdicts(tmp_path: Path) -> None:
