@@ -68,7 +68,9 @@ def _unsaid(pattern: Pattern) -> Iterator[str]:
     except (re.error, regex.error) as error:
         yield f"its regex can't be read: {error}"
     if (pattern.role is not None) != (pattern.nature is Nature.FAULT):
-        yield "a fault has a role, and nothing else has"
+        yield "a pattern of Nature.FAULT has a role, and no other has"
+    if any(isinstance(signal, Fault) != (pattern.nature is Nature.FAULT) for signal in pattern.samples.values()):
+        yield "a pattern of Nature.FAULT says a Fault, and no other does"
 
 
 def _read(found: list[tuple[str, object]]) -> str:
