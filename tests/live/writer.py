@@ -105,7 +105,9 @@ class Writer:
         """Up to where each of the writes goes that bring a file to a time; they end anywhere, but for the last."""
         end = max(each.file.due(until_us), each.torn_end)
         start = max(each.at, 0)
-        if not self.manner.torn or not each.file.grows or end - start < 2:
+        # A watch that looks between two parts of a line, and then after the truncation, tells the line as missed.
+        truncates = 0 <= self._turn_us <= until_us and self.manner.rotate == "copytruncate"
+        if not self.manner.torn or not each.file.grows or end - start < 2 or truncates:
             return [end]
         return sorted({*(self._chance.randrange(start + 1, end) for _ in range(self._chance.randrange(3))), end})
 
