@@ -13,7 +13,7 @@ import click
 from dataflow.arguments import Duration
 from dataflow.ending import tell, unusable
 from dataflow.job_rows import Row, row_of
-from dataflow.watcher import SILENT_SECONDS, silent_since, watched_jobs
+from dataflow.watcher import silent_since, watched_jobs
 from extractors.clocks import write_iso
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def status(folder: Path, layout: str | None, every: float | None) -> None:
         tell(f"{folder}: no watch runs here since {write_iso(since_us)[:19]}Z: what came later is not judged")
     if (layout or ("text" if sys.stdout.isatty() else "jsonl")) == "text":
         judged = {row["job"] for row in rows}
-        others = watched_jobs(folder, SILENT_SECONDS).items()
+        others = watched_jobs(folder, running=True).items()
         _show(rows, [{**entry, "job": job} for job, entry in others if job not in judged])
         return
     from state.report import encode
@@ -179,7 +179,7 @@ def _looked(folder: Path) -> list[Row]:
 def _rows(book: "Book", folder: Path) -> list[Row]:
     """A row for each job of a store. While a watch runs, its newest line is the watch's, lag is how far behind it a job
     is judged, in seconds, and sync how the job's sync fares, as in health.json."""
-    watched = watched_jobs(folder, SILENT_SECONDS)
+    watched = watched_jobs(folder, running=True)
     rows = []
     for record in book.jobs():
         job = record["job"]

@@ -31,13 +31,15 @@ def use_own_patterns(modules: Iterable[str]) -> None:
     named = {os.path.realpath(name) if _is_path(name) else name: name for name in modules if name}
     known = set(sys.modules)
     with redirect_stdout(sys.stderr):
-        patterns = {name: _patterns_of(name, _load(name)) for name in named.values()}
+        loaded = {name: _load(name) for name in named.values()}
+        patterns = {name: _patterns_of(name, module) for name, module in loaded.items()}
         _refuse([f"{name}: {p.name}: {what}" for name, own in patterns.items() for p in own for what in misshapen(p)])
         own = {name: tuple(guarded(each, FOLDED, CAUSES) for each in said) for name, said in patterns.items()}
         whole = Catalogue((*CATALOGUE.whole.patterns, *(pattern for each in own.values() for pattern in each)))
         _refuse(list(_twice(own, whole)))
         _refuse(list(_broken(own, whole)))
-    CATALOGUE.use(whole, _digest(sys.modules[name] for name in sorted(sys.modules.keys() - known)))
+    read = (sys.modules.keys() - known) | {module.__name__ for module in loaded.values()}
+    CATALOGUE.use(whole, _digest(sys.modules[name] for name in sorted(read)))
 
 
 def _refuse(wrong: list[str]) -> None:
@@ -75,9 +77,10 @@ def _digest(modules: Iterable[ModuleType]) -> str:
     return digest.hexdigest()
 
 
-def _short(name: str) -> str:
-    """A file's path as a part of a module's name, the same at each start."""
-    return blake2b(os.path.realpath(name).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+def _module_of(path: str) -> str:
+    """The name as which a file is loaded, the same at each start."""
+    place = os.path.realpath(path).encode("utf-8", "surrogateescape")
+    return f"own_patterns_{blake2b(place, digest_size=8).hexdigest()}"
 
 
 def _is_path(name: str) -> bool:
@@ -91,7 +94,7 @@ def _load(name: str) -> ModuleType:
     try:
         if not _is_path(name):
             return importlib.import_module(name)
-        spec = importlib.util.spec_from_file_location(f"own_patterns_{_short(name)}", name)
+        spec = importlib.util.spec_from_file_location(_module_of(name), name)
         if spec is None or spec.loader is None:
             raise ImportError("it is no Python file (.py)")
         module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)

@@ -16,13 +16,12 @@ SILENT_SECONDS = 120.0
 """After which a watch that does not say how it fares is taken for none."""
 
 
-def watched_jobs(store: Path, within: float | None = None) -> dict[str, Entry]:
-    """What the newest watch of a store said of its jobs, by their names; nothing where it says nothing, or did not
-    within so many seconds. Raises nothing."""
-    path = _health(store)
+def watched_jobs(store: Path, running: bool = False) -> dict[str, Entry]:
+    """What the newest watch of a store said of its jobs, by their names; nothing where it says nothing, or where it is
+    asked for one that runs and it has fallen silent. Raises nothing."""
     with suppress(OSError, ValueError):
-        if within is None or time.time() - path.stat().st_mtime <= within:
-            said = orjson.loads(path.read_bytes())
+        if not running or silent_since(store) is None:
+            said = orjson.loads(_health(store).read_bytes())
             jobs = said.get("jobs") if isinstance(said, dict) else None
             return {job: entry for job, entry in jobs.items() if _is_entry(entry)} if isinstance(jobs, dict) else {}
     return {}

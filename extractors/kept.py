@@ -4,11 +4,10 @@ from typing import Any
 
 import msgspec
 
-BUFFER = bytearray(65_536)
-write = msgspec.msgpack.Encoder().encode_into
-"""Writes a signal into the buffer; raises as `check` does."""
+_ENCODER = msgspec.msgpack.Encoder()
+_BUFFER = bytearray(65_536)
 
 
 def check(signal: Any) -> None:
     """Raises (OverflowError, UnicodeEncodeError, TypeError) where a signal could not be written down."""
-    write(signal, BUFFER)
+    _ENCODER.encode_into(signal, _BUFFER)

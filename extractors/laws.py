@@ -28,13 +28,20 @@ def broken(pattern: Pattern, catalogue: Catalogue, folded: Collection[type], cau
             yield f"none of its hints stands in its sample {_short(sample)}"
         elif (found := read_sample(sample, catalogue)) != [(pattern.name, signal)]:
             yield f"its sample {_short(sample)} is read as {_read(found)}, and not as {signal!r} by this pattern alone"
-        if type(signal) not in folded:
-            yield f"no tracker folds {type(signal).__name__}, which its sample {_short(sample)} is"
-        elif isinstance(signal, Fault) and signal.cause not in causes:
-            yield f"there is no cause {signal.cause!r}, which its sample {_short(sample)} names"
+        if why := unsound(signal, folded, causes):
+            yield f"its sample {_short(sample)}: {why}"
     for reject in pattern.rejects:
         if pattern.name in [name for name, _ in read_sample(reject, catalogue)]:
             yield f"it reads its look-alike {_short(reject)}"
+
+
+def unsound(signal: object, folded: Collection[type], causes: Collection[str]) -> str:
+    """Why no gate could make anything of a signal; empty where one can."""
+    if type(signal) not in folded:
+        return f"{type(signal).__name__} is no signal that a tracker folds"
+    if isinstance(signal, Fault) and signal.cause not in causes:
+        return f"there is no cause {signal.cause!r}"
+    return ""
 
 
 def taken_from(others: Iterable[Pattern], own: Collection[Pattern], catalogue: Catalogue) -> Iterator[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from extractors.laws import unsound
 from extractors.pattern import Form, Nature, Pattern, Role
-from extractors.signal import Fault
 
 
 class Guarded:
@@ -37,12 +37,9 @@ class Guarded:
         return signal
 
     def _check(self, signal: Any) -> None:
-        kind = type(signal)
-        if kind not in self._folded:
-            raise TypeError(f"it gives {signal!r:.80}, and {kind.__name__} is no signal that a tracker folds")
-        msgspec.msgpack.decode(msgspec.msgpack.encode(signal), type=kind)
-        if isinstance(signal, Fault) and signal.cause not in self._causes:
-            raise ValueError(f"there is no cause {signal.cause!r}")
+        if why := unsound(signal, self._folded, self._causes):
+            raise TypeError(f"it gives {signal!r:.80}: {why}")
+        msgspec.msgpack.decode(msgspec.msgpack.encode(signal), type=type(signal))
 
 
 def guarded(pattern: Pattern, folded: Collection[type], causes: Collection[str]) -> Pattern:

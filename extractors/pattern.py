@@ -48,7 +48,7 @@ class Form:
         self._long: Any = None
 
     def match(self, text: str) -> Any:
-        """The match at the start of the text, or None. Raises TimeoutError on a hostile one that is long."""
+        """The match at the start of the text, or None. Raises TimeoutError on a hostile one, if long or timed."""
         if len(text) > SHORT_TEXT or self.timed:
             if self._long is None:
                 self._long = regex.compile(self.pattern)

@@ -7,10 +7,10 @@ import re
 import string
 from typing import Any
 
+from extractors import kept
 from extractors.clocks import SECOND_US
 from extractors.gluing import glued_messages
 from extractors.joining import INSIDE, STARTS
-from extractors.kept import BUFFER, write
 from extractors.layers import HEAD_LIMIT, TAG_LIMIT, Unwrapper
 from extractors.literals import Hit
 from extractors.ordering import UNTIMED
@@ -221,7 +221,7 @@ def _asked(asks: tuple[Ask, ...], text: str) -> tuple[Any, str]:
         for ask, name in asks:
             signal = ask(text)
             if signal is not None:
-                write(signal, BUFFER)
+                kept.check(signal)
                 return signal, name
     except Exception:
         return None, ""

@@ -49,14 +49,13 @@ class Reading(StrEnum):
 
 _TURNED = re.compile(r"(?<=\.log|\.out|\.err|\.txt)\.\d{1,5}(?:\.gz|\.zst)?$")
 """What rotation adds to the name of a log."""
-_NAMES = (".log", ".out", ".err", ".txt")
 _MADE_BY_THE_SHARD = frozenset(
     {SourceSeen, SourceEnded, SourceFailed, SourceResumed, Unheard, HeardAgain, JobDeclared, AttemptStarted}
 )
 _BEST = (Reading.UNSEEN, Reading.UNREADABLE, Reading.READING, Reading.READ)
 
 
-class SourceCoverage(msgspec.Struct, frozen=True, gc=False):
+class SourceCoverage(msgspec.Struct, frozen=True):
     """One file. lines and unparsed are known at its end; newest is the newest place that was read in it."""
 
     kind: SourceKind
@@ -273,7 +272,7 @@ def entry_name(source: str, kind: SourceKind) -> str:
     """The entry that a source is counted in: itself, the log of which it is a rotated part, or the archive or folder of
     a trial's file."""
     if kind is not SourceKind.TRIAL:
-        return source if source.endswith(_NAMES) else _TURNED.sub("", source)
+        return _TURNED.sub("", source)
     return source.split("!", 1)[0].split("/", 1)[0]
 
 
@@ -286,6 +285,15 @@ def _read_to(known: SourceCoverage, evidence: Evidence, late: int) -> SourceCove
     if at_us is not None:
         from_us = at_us if from_us is None or at_us < from_us else from_us
         to_us = at_us if to_us is None or at_us > to_us else to_us
-    late += known.late
-    kind, reading, lines, gaps = known.kind, known.reading, known.lines, known.gaps
-    return SourceCoverage(kind, reading, lines, from_us, to_us, known.complete, gaps, late, known.unparsed, evidence)
+    return SourceCoverage(
+        kind=known.kind,
+        reading=known.reading,
+        lines=known.lines,
+        from_us=from_us,
+        to_us=to_us,
+        complete=known.complete,
+        gaps=known.gaps,
+        late=known.late + late,
+        unparsed=known.unparsed,
+        newest=evidence,
+    )

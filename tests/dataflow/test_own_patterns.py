@@ -100,8 +100,12 @@ def test_a_module_is_found_by_its_name(acme: Path, monkeypatch: pytest.MonkeyPat
 def test_other_patterns_are_another_reading_of_what_is_kept(acme: Path) -> None:
     use_own_patterns((str(acme),))
     first = CATALOGUE.written
+    shipped = Catalogue(CATALOGUE.whole.patterns[:-2])
+    CATALOGUE.use(shipped, "")
+    use_own_patterns((str(acme),))
+    assert CATALOGUE.written == first
     acme.write_text(ACME + "# changed\n")
-    CATALOGUE.use(Catalogue(CATALOGUE.whole.patterns[:-2]), "")
+    CATALOGUE.use(shipped, "")
     use_own_patterns((str(acme),))
     assert first
     assert CATALOGUE.written != first
@@ -199,9 +203,7 @@ def test_what_a_file_prints_as_it_is_loaded_stands_in_no_record(acme: Path, capt
     assert "hello" in shown.stderr
 
 
-def test_a_change_in_what_a_file_imports_is_another_reading(
-    acme: Path, shipped: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_in_what_a_file_imports_is_another_reading(acme: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(acme.parent))
     helper, written = acme.with_name("acme_words.py"), []
     acme.write_text("import acme_words\n" + ACME)
